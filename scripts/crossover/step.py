@@ -36,8 +36,8 @@ class Step:
     calls are counted.
     """
     host: str | Sequence[str] = ()
-    """Names of the model's arguments that stay in host memory, such as the lengths for pack_padded_sequence; for a
-    single object, its fields."""
+    """Names of the model's arguments that stay in host memory, such as the lengths for pack_padded_sequence; if the
+    inputs are one dict or object, names of its keys or fields."""
     unit: str = ""
     """What `samples` counts, such as "rows"; for a plain function."""
     result: Callable[[], Any] | None = None

@@ -14,7 +14,8 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def seconds_text(seconds: float) -> str:
-    """A time with three digits in a suitable unit: 812 µs, 3.50 ms, 12.0 s, 8.43 min, 1.2 h, 3.4 days."""
+    """A time with at most three significant digits in a suitable unit: 812 µs, 3.50 ms, 12.0 s, 8.43 min, 1.2 h, 3.4
+    days."""
     if seconds >= 119.95:
         length_s, name = next((length_s, name) for least_s, length_s, name in LONG_TIMES if seconds >= least_s)
         return f"{count_text(seconds / length_s)} {name}"

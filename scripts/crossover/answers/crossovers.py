@@ -322,9 +322,8 @@ def _fastest_candidates(candidates_of_study: pd.DataFrame, varied_axes: Sequence
         at_largest = counted[counted[along] == counted[along].max()].sort_values("step_time_s")
         if at_largest.empty:
             continue
-        is_plain = (at_largest["execution"] == BASELINE_SETTINGS["execution"]) & (
-            at_largest["side"] == at_largest["device"]
-        )
+        is_eager = at_largest["execution"] == BASELINE_SETTINGS["execution"]
+        is_plain = is_eager & (at_largest["side"] == at_largest["device"])
         rows = records(at_largest)
         times = [SampleMean.of_interval(interval_of(row, "step_time{}_s"), row["trials"]) for row in rows]
         choice = choose(times, next(iter(np.flatnonzero(is_plain).tolist()), None))

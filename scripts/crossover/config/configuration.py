@@ -100,7 +100,8 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
-    """Merge all layers. An effort with a preset replaces that of earlier layers; one without changes some numbers."""
+    """Merge all layers. An effort that names a preset replaces the effort of earlier layers; an effort that names none
+    overrides only the numbers that it gives."""
     values: dict[str, Any] = {}
     for _, new in layers:
         before, after = values.get("effort"), new.get("effort")

@@ -106,7 +106,8 @@ def _read(file: Path, overrides: Sequence[Layer] = ()) -> Study:
 
 
 def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
-    """A study from layers of keys, of which later ones replace earlier ones; its model's file may be in `folder`."""
+    """A study from layers of keys, in which later values override earlier ones. Relative paths of its model and data
+    are searched for in `folder`, then in the working directory."""
     where, model = layers[0][0], None
     values: Mapping[str, Any] = {key: value for _, layer in layers for key, value in layer.items()}
     if isinstance(values.get("model"), str):

@@ -224,7 +224,7 @@ class CandidatesKeys(Keys):
 class Epochs(Keys):
     epochs: Annotated[int, Field(strict=True, ge=1, le=MOST_EPOCHS)] = Field(description="Epochs of the run.")
     samples: Annotated[int, Field(strict=True, ge=1, le=MOST_SAMPLES)] = Field(
-        description="Samples of an epoch; its last batch may be short."
+        description="Samples per epoch; the last batch may be smaller."
     )
 
 

@@ -1,4 +1,4 @@
-"""A study's data as its figures need them, and the class of a kind of figure."""
+"""A study's data prepared for its figures (`StudyView`), and the description of a kind of figure (`Kind`)."""
 
 from __future__ import annotations
 

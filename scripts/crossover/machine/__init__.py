@@ -1,1 +1,1 @@
-"""This machine: devices, GPUs, cores, nodes, locks, and the key of the code."""
+"""The machine: its devices, cores and load, a cluster's nodes, locks, and the hash of the code behind a result."""

@@ -51,7 +51,8 @@ CHOICE = "a choice"
 """Name of the digest of the function and the settings that a study uses from a model's files."""
 
 MOST_SOURCES = 300
-"""Maximum number of a model's sources whose imports are followed; further ones count as data."""
+"""Number of a model's sources from which on further `.py` files that it names count as data, so that their imports are
+not followed."""
 
 
 @dataclass(frozen=True)

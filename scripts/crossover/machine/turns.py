@@ -42,7 +42,7 @@ def host_turn(
 
     `holder` is the description that waiting processes show; `tell` receives a line if this process waits. A batch job
     started by a main process outside of its allocation does not wait, since its scheduler gave it the cores. Raises
-    UserError if the folder does not support locks.
+    UserError if the folder of the locks cannot be used.
     """
     path = _file_of_turns(environment)
     if path is None:

@@ -69,7 +69,8 @@ class OpenCell:
 
     def ending(self, error: Exception) -> tuple[str, str]:
         """The status and reason of a job that ended with an error. Raises the error itself if it is certainly the
-        user's mistake or occurred in `plain_cell`, and otherwise RefusedError, so that `plain_cell` is tried.
+        user's mistake or if the cell is the plain one (see `plain_cell`); otherwise raises RefusedError, so that the
+        plain cell is tried.
         """
         if (status_and_reason := ending(error, self.target.device)) is not None:
             return status_and_reason

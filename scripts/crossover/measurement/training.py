@@ -40,9 +40,9 @@ Data = dict[str, torch.Tensor]
 def run_training(job: TrainingJob, tell: Tell = ignore) -> Training:
     """Train in this process and predict the held-out rows.
 
-    Lack of memory, an unsupported precision, a time limit that is too short and divergence give a row with a status and
-    a reason. `tell` receives `begun` with the columns known before the model is built. Raises UserError for a missing
-    device or dataset, and other errors as `OpenCell.ending` does.
+    A training that runs out of memory, needs an unsupported precision, would exceed the time limit or diverges has a
+    row with a status and a reason. `tell` receives `begun` with the columns known before the model is built. Raises
+    UserError for a missing device or dataset, and other errors as `OpenCell.ending` does.
     """
     cell = open_cell(job)
     columns = cell.columns | {"parameters": count_parameters(job.cell)}

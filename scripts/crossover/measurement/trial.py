@@ -49,8 +49,8 @@ from crossover.tables.columns import Measurement
 def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
     """Measure one trial in this process.
 
-    If the trial runs out of memory, needs an unsupported precision or execution, exceeds the time limit or computes a
-    wrong result, the row has a status and a reason. `tell` receives the messages listed at `process.child.do`. Raises
+    If no time can be measured, or the result is wrong, the row's `status` is `oom`, `unsupported`, `timeout` or
+    `invalid`, with the `reason`. `tell` receives the messages listed at `process.child.do`. Raises
     UserError if the device or the dataset is missing, and other errors as `OpenCell.ending` does.
     """
     with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings

@@ -55,7 +55,8 @@ def cause_of(error: BaseException) -> str:
 
 
 def location_of(error: BaseException, model: Model) -> str:
-    """File and line of the user's code in an error's traceback, preferably in the model's file, or else the model."""
+    """File and line of an error: the last line of its traceback in the model's file, else in another file of the user,
+    else the model's name (`Model.shown`)."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:

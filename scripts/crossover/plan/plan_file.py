@@ -1,4 +1,5 @@
-"""`plan.json`: config, studies and results of a run, written before it measures and read by all later steps."""
+"""`plan.json`: config, studies and expected rows of a run, written before its first trial, and read by the steps that
+analyse, plot, report and check the run."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class Plan:
     """The keys of each study, completed with defaults."""
     devices: Sequence[str]
     cells: Sequence[Mapping[str, Any]]
-    """The first grid, each cell by its axes."""
+    """Cells of the first grid, without those that `candidates` adds; each maps axes to values."""
     trials: int
     rows: Sequence[str]
     """Paths of the rows of the first grid's trials."""

@@ -33,7 +33,8 @@ REACH = 6.0
 """Half width of the range of integration around the smallest mean, in units of the largest standard error."""
 
 SHRINKAGE = 4
-"""Degrees of freedom of the pooled spread when it is combined with a cell's; chosen by simulation."""
+"""Weight of the pooled variance, in degrees of freedom, when a cell's variance is shrunk towards it; chosen by
+simulation."""
 SURE = 0.99
 """Minimum chance of the chosen cell for the choice to count as certain."""
 

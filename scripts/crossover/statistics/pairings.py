@@ -20,7 +20,7 @@ class Pairing:
     series: dict[str, object]
     """The axes of the series; the axis on which the sides differ has the contender's value."""
     device: str | None
-    """The contender's device; None if the machine has no accelerator."""
+    """The contender's device; None if no accelerator was measured."""
     baseline: str
     contender: str | None
     trials: pd.DataFrame

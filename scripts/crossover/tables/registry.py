@@ -450,8 +450,8 @@ MACHINES = _axes(CELL_AXES) | {
 ROOF_KINDS = {
     "matmul": "matrix product",
     "memory": "streaming through memory",
-    "launch": "starting a tiny kernel",
-    "graph_launch": "starting a tiny kernel within a CUDA graph",
+    "launch": "launching and running a tiny kernel",
+    "graph_launch": "running a tiny kernel within a CUDA graph, gap included",
     "graph_gap": "gap between tiny kernels within a CUDA graph",
     "host_to_device_pageable": "copy to the device from pageable memory",
     "host_to_device_pinned": "copy to the device from pinned memory",

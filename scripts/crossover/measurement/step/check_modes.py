@@ -22,8 +22,8 @@ DRAWING = {
 class SameDraws(TorchFunctionMode):
     """Draws a model's random numbers from one sequence on the host; dropout becomes the identity.
 
-    Torch's default generator on the host stays unchanged. If it has changed afterwards, the model drew numbers that
-    this mode could not intercept, for example in compiled code or inside a torch function.
+    The mode itself does not change torch's default generator on the host. If it has changed afterwards, the model drew
+    numbers that this mode could not intercept, for example in compiled code or inside a torch function.
     """
 
     state: torch.Tensor

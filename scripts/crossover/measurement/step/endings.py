@@ -113,7 +113,7 @@ def first_line(error: BaseException) -> str:
 
 
 def is_lacking(error: BaseException) -> bool:
-    """True for a compiler's error, or a message typical of an unsupported operation or precision."""
+    """True for an error of torch.compile, or one whose message is typical of an unsupported operation or precision."""
     compiling = type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
     return compiling or LACKING.search(str(error)) is not None
 

@@ -1,4 +1,5 @@
-"""A classifier of points whose layers double in width (Penny Xu, "When to use GPU for training?", 2019).
+"""An MLP that classifies points, with hidden layers that double in width (Penny Xu, "When to use GPU for training?",
+2019).
 
 With L linear layers the widths are 2, 4, ..., 2^L, then 2. A step is forward, backward and SGD; the loss and the
 number of errors are summed on the device. At the end of each epoch the source prints both, for which it waits for the
