@@ -68,9 +68,10 @@ class OpenCell:
             raise InvalidError(f"{model.shown}: {reason}" if model else reason)
 
     def ending(self, error: Exception) -> tuple[str, str]:
-        """The status and reason of a job that ended with an error. Raises the error itself if it is certainly the
-        user's mistake or if the cell is the plain one (see `plain_cell`); otherwise raises RefusedError, so that the
-        plain cell is tried.
+        """The status and reason of a job that ended with an error.
+
+        Without a known status, raises the error itself if it is certainly the user's mistake or if the cell is the
+        plain one (see `plain_cell`), otherwise RefusedError, so that the plain cell is tried.
         """
         if (status_and_reason := ending(error, self.target.device)) is not None:
             return status_and_reason
@@ -80,10 +81,9 @@ class OpenCell:
 
 
 def open_cell(job: Job) -> OpenCell:
-    """Set torch's settings and numbers of threads, and open the device. The workload is imported later, so that any
-    setting that it changes is noticed.
+    """Set torch's settings and number of threads, and open the device; raises UserError if torch cannot use it.
 
-    Raises UserError if torch cannot use the device.
+    The workload is imported later, so that its changes of these settings are noticed.
     """
     switches = set_switches(job.cell.precision, job.threads)
     target = open_device(job.cell.device)

@@ -1,8 +1,8 @@
-"""Remedies for a slow step: variants of it without data loading, transfer, launch overhead or too many threads.
+"""Remedies for a slow step: variants of it, for example without data loading or launch overhead.
 
 The time that a remedy saves is the cost of what the remedy removes. On an accelerator, the remedies are a batch that is
-ready in host memory, in pinned memory, or on the device, and the step on the latter as one CUDA graph. On a CPU, they
-are a batch that is ready, fewer threads, and a larger batch. A remedy that raises an error is skipped.
+ready in host memory, in pinned memory, or on the device, and in the last case also a CUDA graph of the step. On a CPU,
+they are a batch that is ready, fewer threads, and a larger batch. A remedy that raises an error is skipped.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ LONGEST_STEP_S = 1.0
 LONGEST_TWICE_S = 0.05
 """On steps longer than this, remedies are tried in a cell's first trial only."""
 BLOCK_S = 0.005
-"""Minimum duration of a block. On an H100 host, medians of three blocks of 10 ms repeated no better than of 5 ms."""
+"""Minimum duration of a block. On an H100 host, medians of three blocks of 10 ms were no more repeatable."""
 ALONE_S = 0.01
 """A step at least this long is a block by itself; in a block of shorter steps, the host gets ahead of the device."""
 ROUNDS = 3
 """Number of blocks for each method."""
 FEWER_THREADS_S = 0.05
-"""Fewer threads are not tried on steps longer than this, since that would take long and gain nothing."""
+"""Fewer threads are not tried on steps longer than this, since that would take long and gain little."""
 FREE_SHARE = 0.5
 """Maximum share of the free memory for a larger batch."""
 WORKING_S = 0.02
@@ -154,7 +154,7 @@ def is_pinned(tensor: torch.Tensor) -> bool:
 
 
 def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: float) -> float:
-    """Median seconds of a synchronised step, from when its batch is available."""
+    """Median seconds of the device's part of a step, whose batch is available already, with synchronisation."""
     times_s = []
     for _ in range(max(WORKING_STEPS[0], min(round(WORKING_S / step_time_s), WORKING_STEPS[1]))):
         inputs = task.next_inputs()
@@ -289,8 +289,8 @@ def time_interleaved(methods: Mapping[str, Method], block_min_s: float, watch: S
     """Seconds of a step with each method: the median of synchronised blocks that last about `block_min_s` or longer.
 
     The first method is the unmodified step; others that raise errors are skipped. A step of at least ALONE_S is a block
-    by itself, and the two runs that determined its length count. Before each other block, a step runs that does not
-    count. Every second round is reversed, so that a steady drift affects all methods equally.
+    by itself, and the two runs that determined its length count. Before each block of several steps, one step runs
+    that does not count. Every second round is reversed, so that a steady drift affects all methods equally.
     """
     unmodified = next(iter(methods))
     samples_s: dict[str, list[float]] = {name: [] for name in methods}

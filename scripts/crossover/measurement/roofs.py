@@ -38,7 +38,7 @@ COPY_BYTES = 2**26
 PASSES = 16
 """Number of passes through memory in one CUDA graph."""
 LAUNCHES = 1000
-"""Number of tiny kernels in a chain."""
+"""Number of tiny operations in a chain."""
 
 HOST_ROWS: tuple[int, ...] = (256, 512, 1024, 2048)
 ACCELERATOR_ROWS: tuple[int, ...] = (2048, 4096, 8192)
@@ -54,7 +54,8 @@ FREE_SHARE = 1 / 8
 
 
 def host_working_sets(cache_bytes: int | None, free_bytes: int) -> tuple[int, ...]:
-    """HOST_WORKING_SETS and larger ones, up to CACHES times the last-level caches or FREE_SHARE of the free memory."""
+    """HOST_WORKING_SETS and larger ones, up to CACHES times the last-level caches or, if less, FREE_SHARE of the free
+    memory."""
     largest = min(CACHES * (cache_bytes or 0), int(FREE_SHARE * free_bytes))
     working_sets = list(HOST_WORKING_SETS)
     while working_sets[-1] < largest:
@@ -93,7 +94,7 @@ def probe(target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequen
         for working_set in working_sets:
             row = _memory(target.device, working_set, watch)
             yield row
-            if working_set / row["value"] > LONGEST_STEP_S / 2:  # larger sizes would take many seconds
+            if working_set / row["value"] > LONGEST_STEP_S / 2:  # larger sizes would take too long
                 break
         yield from _launches(target.device, watch)
         if target.device.type == "cuda":

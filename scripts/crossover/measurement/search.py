@@ -23,7 +23,7 @@ TIMED_MAX_S = 10.0
 """Maximum duration of the timed batches, judging by the step before them."""
 
 TIMED_MIN = 3
-"""Minimum number of timed batches, however long they take."""
+"""Minimum number of timed batches, however long they take, unless fewer are requested."""
 
 CONFIRMATIONS = 2
 """Number of further tries in which the largest size must fit."""
@@ -239,10 +239,10 @@ def time_batches(step: Step, limit: int, step_s: float, watch: Stopwatch) -> dic
 def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> int | None:
     """The largest size up to `limit` that fits in its try and in CONFIRMATIONS further tries; None if no size does.
 
-    Sizes are doubled from `start` until a try fails, then bisection finds the largest that fits. If a confirmation
-    fails, a size must fit 1 + CONFIRMATIONS times in a row: sizes are lowered in steps that double until one fits, then
-    bisection finds the largest that does. The number of tries therefore grows with the logarithm of the size. Without a
-    limit, sizes grow until a try fails.
+    Sizes are doubled from `start` until a try fails or the limit is reached, then bisection finds the largest that
+    fits. If a confirmation fails, a size must fit 1 + CONFIRMATIONS times in a row: sizes are lowered in steps that
+    double until one fits, then bisection finds the largest that does. The number of tries therefore grows with the
+    logarithm of the size.
     """
 
     def fits_times(size: int, times: int) -> bool:

@@ -3,8 +3,8 @@
 The seed sets the weights and each epoch's order of rows on the host, so devices differ only in their arithmetic (and
 in dropout, which is drawn on the device). The model is trained with the workload's step on resident data; before each
 epoch the resident rows are overwritten in a new order. In each epoch, rows beyond the last whole batch are not used.
-The dataset's last rows are held out and predicted. The dataset is in random order; if it is standardised, these rows
-were included.
+The dataset's last rows are held out and predicted. The dataset is in random order; if it is standardised, its mean and
+standard deviation include these rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from crossover.measurement.workloads import Tell, count_parameters, has_generate
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
-"""Number of steps from which the time of the training is projected; not the first step, which loads libraries."""
+"""Number of steps from which the time of the training is projected, without the first, which loads libraries."""
 
 PREDICTED_ROWS = 8192
 """Number of rows per batch of predictions."""
@@ -40,9 +40,9 @@ Data = dict[str, torch.Tensor]
 def run_training(job: TrainingJob, tell: Tell = ignore) -> Training:
     """Train in this process and predict the held-out rows.
 
-    A training that runs out of memory, needs an unsupported precision, would exceed the time limit or diverges has a
-    row with a status and a reason. `tell` receives `begun` with the columns known before the model is built. Raises
-    UserError for a missing device or dataset, and other errors as `OpenCell.ending` does.
+    If a training runs out of memory, needs an unsupported precision, would exceed the time limit or diverges, its row
+    has a status other than `ok`, and a reason. `tell` receives `begun` with the columns known before the model is
+    built. Raises UserError for a missing device or dataset, and other errors as `OpenCell.ending` does.
     """
     cell = open_cell(job)
     columns = cell.columns | {"parameters": count_parameters(job.cell)}
@@ -128,7 +128,7 @@ def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -
 def predict(model: nn.Module, features: torch.Tensor, arithmetic: Arithmetic) -> torch.Tensor:
     """The model's scores of shape (rows, classes), in double precision on the host.
 
-    If a model returns a tuple, the scores are its first tensor. The model stays in evaluation mode.
+    If a model returns a tuple, the scores are its first element. The model stays in evaluation mode.
     """
     model.eval()
     parts = []

@@ -1,4 +1,4 @@
-"""One trial: time a cell's step, then run the other passes (check, memory, profile, remedies)."""
+"""One trial: time a cell's step, then run the passes after the timing, such as the numerical check."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ from crossover.tables.columns import Measurement
 def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
     """Measure one trial in this process.
 
-    If no time can be measured, or the result is wrong, the row's `status` is `oom`, `unsupported`, `timeout` or
-    `invalid`, with the `reason`. `tell` receives the messages listed at `process.child.do`. Raises
-    UserError if the device or the dataset is missing, and other errors as `OpenCell.ending` does.
+    Without a valid result, the row's `status` is `oom`, `unsupported`, `timeout` or `invalid`, with the `reason`.
+    `tell` receives the messages listed at `process.child.do`. Raises UserError if the device or the dataset is missing,
+    and other errors as `OpenCell.ending` does.
     """
     with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
         phases = Phases(process_age_s())
@@ -101,10 +101,10 @@ class Trial:
     wrong: str | None = None
     """Why the step is wrong, according to the numerical check or the profile; None otherwise."""
     checked: bool = False
-    """True once the numerical check has compared the step's result, or if the study leaves the check out."""
+    """True once every comparison that the study asks for was possible."""
     notes: list[str] = field(default_factory=list)
     failed_passes: list[str] = field(default_factory=list)
-    """The passes that raised an error, as "name: reason"."""
+    """Passes and readings after the timing that raised an error, as "name: reason"."""
 
     def measure_time(self, tell: Tell) -> None:
         """Build the task, warm up, and time the step; `tell` receives messages while the task is built."""
@@ -206,9 +206,7 @@ class Trial:
             self.failed_passes.append(f"{name}: {kind}{first_line(cause)}")
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
-        """The passes of this trial by name. Only latencies and, if the step is short, remedies are measured in later
-        trials too.
-        """
+        """The passes of this trial by name. After the first trial, at most latencies and remedies are measured."""
         first, has_model = self.job.trial == 1, not self.task.is_function
         longest_s = LONGEST_STEP_S if first else LONGEST_TWICE_S
         has_remedies = self.job.trial <= TRIALS_WITH_REMEDIES and self.columns["step_time_s"] < longest_s
@@ -243,7 +241,7 @@ class Trial:
 
     def _latencies(self) -> Columns:
         methods: dict[str, Method] = correct_methods(self.execution.step, self.watch)
-        if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # steps on a CPU do not wait for a device
+        if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # on a CPU these mistakes have no effect
             transferring = step_with_transfers(self.task, self.job.cell.execution)
             methods |= mistaken_methods(self.execution.step, transferring, self.watch)
         longest_s = self.job.effort.latencies_max_s
@@ -282,7 +280,7 @@ class Trial:
 
     def _memory(self) -> Columns:
         step = self.execution.step
-        self.task.arithmetic.run_until_updated(step)  # the check leaves fresh weights, whose gradients may overflow
+        self.task.arithmetic.run_until_updated(step)  # the check may leave fresh weights, whose gradients may overflow
         return measure_memory(step, self.cell.target.device, self.cell.target.uuid)
 
     def _memory_parts(self) -> Columns:
@@ -291,7 +289,6 @@ class Trial:
         return split_memory(subject, self.cell.target.device, self.columns)
 
     def _profile(self) -> Columns:
-        """Time with a kernel running, and the share of a step without one."""
         target, step_time_s = self.cell.target, self.columns["step_time_s"]
         transfers = (COPY_IN, COPY_OUT) if self.task.copies else (COPY_IN,)
         profile = profile_device(self.execution.step, target.device, target.synchronise, step_time_s, transfers)
@@ -337,8 +334,10 @@ def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None]
 
 
 def limited_to(device_work_s: float | None, work: Columns) -> Columns:
-    """The times of matrix products and of other operators, scaled down to the device's work in the profile; empty if
-    their sum does not exceed it. Where the host falls behind the device, an operator's time includes host time.
+    """The times of matrix products and of other operators, scaled down to the device's work in the profile.
+
+    Empty without a profile, or if the sum of the times does not exceed that work. Where the host falls behind the
+    device, an operator's time includes host time.
     """
     parts = {name: work[name] for name in ("products_s", "others_s") if work.get(name) is not None}
     total_s = sum(parts.values())

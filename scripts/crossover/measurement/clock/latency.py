@@ -1,4 +1,4 @@
-"""Latency of single steps, measured correctly and with the common mistakes, interleaved.
+"""Latency of single steps, measured correctly and with common mistakes.
 
 The mistakes are those listed by A. Geifman (Deci), "The correct method to measure inference time of deep neural
 networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step. (The fourth
@@ -69,7 +69,7 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
 
 
 def correct_methods(step: Step, watch: Stopwatch) -> dict[str, Method]:
-    """The correct methods by column: the host's clock around synchronised steps, and the device's own timestamps."""
+    """The correct methods by column: the host's clock around synchronised steps, and the device's timestamps, if any."""
     methods: dict[str, Method] = {"latencies_s": lambda steps: time_latencies(step, steps, watch)}
     if watch.between_s:
         methods["latencies_device_s"] = lambda steps: time_device_latencies(step, steps, watch)
@@ -104,10 +104,10 @@ def time_cold(
     time_limit_s: float = math.inf,
     later_steps: int = 0,
 ) -> tuple[float, ...]:
-    """Seconds of each of the process's first `steps` steps, without warm-up, synchronised one by one.
+    """Seconds of each of `steps` steps, without warm-up, synchronised one by one.
 
     After the second step, the number of steps is reduced by `fitting`. Raises TooSlowError if, judging by the second
-    step, these and `later_steps` would exceed `time_limit_s`.
+    step, these steps and `later_steps` further ones would exceed `time_limit_s`.
     """
     first_s = time_latencies(step, 1, watch)
     with without_garbage_collection():

@@ -1,4 +1,4 @@
-"""Busy time of the device, from a few further steps under torch's profiler."""
+"""Busy time of the device, from a few steps under torch's profiler."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from crossover.measurement.clock.timing import Step
 PROFILED_STEPS = 20
 
 PROFILED_S = 0.2
-"""Slow steps are profiled for about this many seconds, since torch is slow to process the events of a large model."""
+"""Approximate maximum duration of the profiled steps, since torch is slow to process the events of a large model; at
+least one step is profiled."""
 
 COPY_IN, COPY_OUT = "Memcpy HtoD", "Memcpy DtoH"
 """Prefixes of the names of copies from host memory to a CUDA device, and back."""
 
 
 class DeviceProfile(NamedTuple):
-    """Device time in a step, from the profiler."""
+    """Times and number of a step's kernels and copies on the device, from the profiler."""
 
     busy_s: float
     """Seconds in which at least one kernel or copy ran."""
     work_s: float
-    """Busy time, on CUDA without transfers."""
+    """Busy time without transfers, which are recognised on CUDA only."""
     kernels: float
     """Number of kernels and copies."""
 

@@ -35,15 +35,15 @@ BLOCK_TRIES = 2
 """Number of times that a block length is tried; the fastest counts, because a stall must not shorten the blocks."""
 
 COLLECT_AFTER = 100
-"""Number of new objects after which garbage is collected between two blocks. A training leaves about one per step, so
-this is rare. Collecting 100 new objects takes 4 us, collecting all objects of a process with torch 0.1 s."""
+"""Garbage is collected between two blocks if there are more new objects than this. A training leaves about one per
+step, so this is rare. Collecting 100 new objects takes 4 us, collecting all objects of a process with torch 0.1 s."""
 
 Step = Callable[[], object]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stopwatch:
-    """The clocks of a trial; `mark` and `between_s` are those of an `OpenDevice`. Tests pass fake ones."""
+    """The clocks of a measurement; `mark` and `between_s` are those of an `OpenDevice`."""
 
     wall_ns: Callable[[], int] = time.perf_counter_ns
     cpu_ns: Callable[[], int] = time.process_time_ns
@@ -73,11 +73,11 @@ def time_steps(
 ) -> tuple[dict[str, Any], list[str]]:
     """Time the first step, warm up until steady, choose the block length, and time blocks until precise.
 
-    Returns columns of `Measurement`, which include the increase of each counter during the timed blocks, and flags from
-    `config.words.FLAGS`. A block is a number of whole cycles that took at least `effort.block_min_s` when it was
-    chosen, with one synchronisation before and one after it. No sample is dropped. `ran_s` is the duration of each step
-    that has run already; all but the first count as warm-up. Raises TooSlowError if, judging by the next steps, even
-    the shortest trial with `later_steps` after the timing would exceed `time_limit_s`.
+    Returns columns of `Measurement`, including the increase of each counter during the timed blocks, and a list of
+    flags from `config.words.FLAGS`. A block is a number of whole cycles that took at least `effort.block_min_s` when
+    the number was chosen, with one synchronisation before and one after the block. No sample is dropped. `ran_s` is the
+    duration of each step that has run already; all but the first count as warm-up. Raises TooSlowError if, judging by
+    the next steps, even the shortest trial with `later_steps` after the timing would exceed `time_limit_s`.
     """
 
     def run(steps: int) -> Block:
@@ -162,7 +162,7 @@ def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, cour
 
 
 def _choose_block(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> int:
-    """Number of steps in a block that lasts long enough, found by trying: a step is faster in a block than alone."""
+    """Number of steps in a block that lasts long enough, found by trying, since steps are usually faster in a block."""
     block_s = min(course.samples_s) * cycle_steps  # a slow cycle must not shorten the blocks
     cycles = 1
     while block_s < effort.block_min_s:

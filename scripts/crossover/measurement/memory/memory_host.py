@@ -1,8 +1,8 @@
 """Resident memory of this process while a function runs.
 
-The kernel's high-water mark is reset before and read after (`ru_maxrss` would be inherited from the parent). The mark
-is not exactly the memory of tensors: the kernel's per-CPU counters lag (by at most 32 MiB on 64 CPUs), and the heap
-keeps freed memory and has gaps (up to 13 MB in most models tried).
+The kernel's high-water mark is reset before the function and read after it (`ru_maxrss` would be inherited from the
+parent). The mark is not exactly the memory of tensors: the kernel's per-CPU counters lag (by at most 32 MiB on 64
+CPUs), and the heap keeps freed memory and has gaps (up to 13 MB in most models tried).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
 
 
 def grown_bytes(run: Callable[[], None]) -> int:
-    """Run a function; returns how far the peak of this process's resident memory exceeded its start, in bytes."""
+    """Run a function; returns by how many bytes the peak of this process's resident memory exceeded that before it."""
     columns = measure_host(run)
     return int(columns["peak_rss_bytes"] - columns["base_rss_bytes"])
 
@@ -72,7 +72,7 @@ def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> dict[st
 def trim_heap() -> None:
     """Return freed memory to the kernel, if the C library is glibc.
 
-    Otherwise the heap would reuse this memory, and a step would seem to need less.
+    A step that reuses freed memory would seem to need less.
     """
     with suppress(AttributeError, OSError):  # a C library other than glibc
         ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0))

@@ -1,7 +1,7 @@
 """A memory limit for a cell, so that the search for its largest batch does not exhaust the machine's memory.
 
 On the CPU the kernel enforces the limit through RLIMIT_DATA, and torch's allocator raises its usual error. RLIMIT_AS
-would also count reserved addresses, and a CUDA driver reserves more than any machine's memory. The limit is set after
+would also count reserved addresses, and a CUDA driver reserves more than a machine's memory. The limit is set after
 torch has started its threads, since a failure to load a library or to start a thread ends the process. An allocation
 that bypasses torch's allocator may fail with another error (oneDNN: "could not create a primitive").
 """

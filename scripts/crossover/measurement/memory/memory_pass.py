@@ -36,7 +36,7 @@ STEPS = 2
 PARTS = ("parameter", "gradient", "optimizer", "activation", "resident")
 
 ROLES = ("parameter", "resident", "optimizer", "gradient", "outside", "activation", "temporary")
-"""Roles of a storage by priority; `outside` is for other storages that existed before the step."""
+"""Roles of a storage, highest priority first; `outside` is for other storages that existed before the step."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,9 @@ class Split:
     """Memory at the peak of a step, by role."""
 
     columns: dict[str, int]
-    """Bytes by column, such as `parameter_bytes`. Activations are all tensors saved for the backward pass, including
-    autocast's copies of weights, and the batch unless it is a view of resident data. `resident_bytes` are the resident
-    data and the model's buffers."""
+    """Bytes by column, such as `parameter_bytes`. Activations are tensors saved for the backward pass whose role has no
+    higher priority in ROLES, including autocast's copies of weights, and the batch unless it is a view of resident
+    data. `resident_bytes` are the resident data and the model's buffers."""
     added_bytes: int
     """Growth of the parts from the start of the step to its peak; negative if the step first frees memory."""
 
@@ -179,7 +179,7 @@ class _Life:
 
 
 def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
-    """The dense tensors in a value: the tensor itself, or a sparse tensor's indices and values."""
+    """The dense tensors in a value: the tensor itself, or a sparse COO tensor's indices and values."""
     if not isinstance(value, torch.Tensor):
         return ()
     if value.layout is torch.sparse_coo:

@@ -22,8 +22,8 @@ DRAWING = {
 class SameDraws(TorchFunctionMode):
     """Draws a model's random numbers from one sequence on the host; dropout becomes the identity.
 
-    The mode itself does not change torch's default generator on the host. If it has changed afterwards, the model drew
-    numbers that this mode could not intercept, for example in compiled code or inside a torch function.
+    The mode does not change the state of torch's default generator on the host. If that state has changed afterwards,
+    the model drew numbers that the mode could not intercept, for example in compiled code or inside a torch function.
     """
 
     state: torch.Tensor
@@ -57,7 +57,7 @@ class SameDraws(TorchFunctionMode):
             host_kwargs["device"] = "cpu"
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             drawn: torch.Tensor = func(*args, **kwargs)
-            # Without tensors as arguments, the type is that of `dtype` or torch's default.
+            # The host draws in double precision; `_on_host` converts arguments that are tensors.
             if drawn.is_floating_point() and ("dtype" in kwargs or not _has_tensors(args, host_kwargs)):
                 host_kwargs["dtype"] = torch.float64
             torch.set_rng_state(self.state)
@@ -71,19 +71,19 @@ def _has_tensors(*values: Any) -> bool:
 
 
 def _on_host(value: Any) -> Any:
-    """Copy a tensor to the host; device, layout and floating-point type are fixed, since they affect the draws."""
+    """Copy a tensor to the host, with a fixed layout and floating-point type, since these affect the draws."""
     if not isinstance(value, torch.Tensor):
         return value
     return value.to("cpu", torch.float64 if value.is_floating_point() else value.dtype, copy=True).contiguous()
 
 
 PERIOD = 65537
-"""Number of distinct noise values, which are reused from a random offset; prime, so that the noise does not repeat
-with a tensor's rows."""
+"""Number of elements after which the noise in a tensor repeats; prime, so that rows of usual lengths get different
+noise."""
 
 
 class RoundingNoise(TorchDispatchMode):
-    """Multiplies each new value in forward and backward pass by 1 + x, with x uniform between -share and share.
+    """Multiplies computed values, in forward and backward pass, by 1 + x, with x uniform between -share and share.
 
     The effect on the result shows how well the model is conditioned (Monte Carlo arithmetic, Parker 1997). Whole
     numbers, as in masks and counts, get no noise, since floating point usually represents them exactly.

@@ -25,7 +25,7 @@ from crossover.measurement.step.tasks import Task
 PRECISION_LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
 
 PARENTS = ("fp32_precision", "cudnn.fp32_precision", "mkldnn.fp32_precision")
-"""Precision settings above the leaves; inductor reads them."""
+"""Precision settings above the leaves; inductor reads some of them."""
 
 DEFAULTS = {
     "cuda.matmul.allow_fp16_reduced_precision_reduction": True,
@@ -37,7 +37,7 @@ DEFAULTS = {
     "mkldnn.enabled": True,
     "mkldnn.deterministic": False,
 }
-"""Torch's documented defaults."""
+"""Torch's defaults, which are set explicitly."""
 
 KEYS = {
     r".*fp32_precision": "precisions: [tf32]",
@@ -74,7 +74,7 @@ def seed_all(seed: int) -> None:
 
 
 def set_switches(precision: str, threads: int) -> dict[str, Any]:
-    """Set the number of threads and the settings; returns the values that `read_switches` must return later."""
+    """Set the number of threads and the settings; returns the expected result of `read_switches`."""
     torch.set_num_threads(threads)
     # Inductor and `torch.backends.cudnn.flags` read the older settings, which must agree with the new ones.
     with warnings.catch_warnings(action="ignore"):  # torch warns that the older settings are deprecated
@@ -90,8 +90,7 @@ def set_switches(precision: str, threads: int) -> dict[str, Any]:
 def read_switches() -> dict[str, Any]:
     """The current settings and numbers of threads, as plain values.
 
-    Those that `set_switches` does not set must keep the values of a fresh process. Gradient mode is left out: training
-    fails without gradients, and inference disables them.
+    Gradient mode is left out: training fails without gradients, and inference sets the mode itself.
     """
     cuda = torch.backends.cuda
     return _read([*_switches("fp32"), *PARENTS]) | {
@@ -121,7 +120,7 @@ def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | No
 
 
 class SwitchWatch(TorchDispatchMode):
-    """Reads the settings at each operator, to detect a step that changes one and restores it."""
+    """Reads settings at each operator, to detect a step that changes one and restores it."""
 
     def __init__(self, switches: Mapping[str, Any]) -> None:
         TorchDispatchMode.__init__(self)

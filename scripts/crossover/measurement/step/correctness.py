@@ -1,14 +1,14 @@
 """The numerical check: compare a step's result with the same computation in double precision on the CPU.
 
 Both sides start from the same fresh weights and the same batch. The check compares the results of the forward pass (a
-training's loss; an inference's outputs, without integer ones if any is floating-point) and, after a backward pass, the
-gradients of all parameters as one vector. If double precision would take too long for the whole batch, only some rows
-are compared: a training is run on these rows, an inference on the whole batch as timed, provided that its rows do not
-depend on each other.
+training's loss; an inference's outputs, without integer ones if there are others) and, in training, the gradients of
+the trainable parameters as one vector. If double precision would need too much time or memory for the whole batch, only
+some rows are compared if possible: a training is run on these rows, an inference on the whole batch as timed, provided
+that its rows do not depend on each other.
 
 How large an error rounding can cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that
-of a fresh ResNet by up to 6e-2. If an error exceeds plain rounding, noise is added after each operation of the
-reference, and the error is compared with the effect of this noise.
+of a fresh ResNet by up to 6e-2. Errors above a small multiple of the rounding errors in single operations are therefore
+compared with the effect of noise, which is added to the results of the reference's operations.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ ERROR_MAX = 0.5
 """Largest relative error that can pass."""
 
 ATTEMPTS = 2
-"""Number of attempts, each with fresh weights and the next batch; a result is wrong if it is wrong in all of them."""
+"""Maximum number of attempts, each with fresh weights and the next batch; a result is wrong if all find it wrong."""
 
 REPEAT_TOLERANCE = 1e-9
 """Relative difference allowed between two runs in double precision, whose order of summation may differ."""
 
 WHOLE_BATCH_S = 0.1
-"""If the reference would take longer than this, in seconds, only some rows of the batch are compared, if possible."""
+"""Duration of the reference, in seconds, above which only some rows of the batch are compared, if possible."""
 
 LONGEST_BATCH_S = 5.0
 """Time limit of the reference in seconds, for a batch whose rows depend on each other."""
@@ -94,9 +94,9 @@ def compare_with_reference(
     execution: str = "eager",
     grown_bytes: GrownBytes = without_measuring,
 ) -> Answer:
-    """Compare a task's step with double precision; leaves fresh weights in the task's model.
+    """Compare a task's step with double precision; may leave fresh weights in the task's model.
 
-    `grown_bytes` runs a function and returns by how much the memory of this process grew.
+    `grown_bytes` runs a function and returns by how much the memory of this process grew at its peak.
     """
     if task.not_comparable is not None:
         return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
@@ -115,7 +115,7 @@ def compare_with_reference(
 
 
 def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown_bytes: GrownBytes) -> Answer:
-    """Make one attempt; raises UncheckedError if nothing can be compared."""
+    """Make one attempt; raises UncheckedError if the step cannot be compared."""
     weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
     if 4 * weights_bytes > available_bytes():
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
@@ -210,7 +210,10 @@ def _part(
     precision: str,
     grown_bytes: GrownBytes,
 ) -> Part:
-    """The whole batch, or some rows if it would take too long; raises UncheckedError if neither can be compared."""
+    """The whole batch, or some of its rows if it would need too much time or memory.
+
+    Raises UncheckedError if neither can be compared.
+    """
     whole = Part(batch, batch)
     lengths = {len(tensor) for tensor in tensors_of(batch) if tensor.dim()}
     count = max(lengths, default=0)
@@ -260,7 +263,8 @@ def _seconds(run: Callable[[], None]) -> float:
 def _rows_are_independent(
     batch: Any, count: int, rows: torch.Tensor, run_step: Callable[[Any], Values], precision: str
 ) -> bool:
-    """True if outputs have one row per sample, and the compared rows do not change when all other rows do."""
+    """True if outputs have one row per sample, and the compared rows change by no more than rounding errors when the
+    inputs' other rows are replaced."""
     kept = torch.full((count,), int(rows[0]))  # the first compared row replaces all rows that are not compared
     kept[rows] = rows
     before = run_step(batch)
@@ -291,8 +295,9 @@ def judge(
 ) -> Answer:
     """The verdict: right if noise as large as rounding explains the errors, and usually wrong if larger noise does not.
 
-    `noise_effect(share, seed)` returns the relative change of the exact result under relative noise of `share`,
-    `rerun_difference()` the relative change of the step's result in a second run.
+    An error above ERROR_MAX is not right even if noise explains it. `noise_effect(share, seed)` returns the relative
+    change of the exact result under relative noise of `share`, `rerun_difference()` the relative change of the step's
+    result in a second run.
     """
     advice = "leave this precision out if fp32 is right"
     if precision in LARGER_NOISE:
@@ -347,7 +352,7 @@ def _evaluate(
     inputs: Any,
     *contexts: AbstractContextManager[Any],
 ) -> Values:
-    """A training's loss and gradients, or an inference's outputs, without integer ones if any is floating-point.
+    """A training's loss and gradients, or an inference's outputs, without integer ones if there are others.
 
     The loss is scaled as in the step, and the gradients are scaled back. On overflow the scale is halved, as in the
     step, and the forward pass is repeated, since a compiled graph cannot run backward twice.
@@ -417,16 +422,16 @@ def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
 
 
 def errors_between(values: Values, exact: Values) -> Errors:
-    """The relative error of each kind of value; kinds that cannot be compared are left out."""
+    """The relative error of each kind of value; kinds without a finite exact value are left out."""
     errors = {name: relative_error(tensors, exact[name]) for name, tensors in values.items()}
     return {name: error for name, error in errors.items() if error is not None}
 
 
 def relative_error(tensors: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
-    """Euclidean norm of the difference, relative to that of the exact values.
+    """Euclidean norm of the difference, relative to that of the exact values; if these are all 0, it is 0 or infinite.
 
-    Non-finite exact values, as at masked positions, are ignored. None if there are no others, NaN if the sizes differ
-    or a value is not finite where the exact one is.
+    Non-finite exact values, as at masked positions, are ignored. None if there are no finite ones, NaN if the sizes
+    differ or a value is not finite where the exact one is.
     """
     difference = norm = 0.0
     count = 0
@@ -454,7 +459,7 @@ def _doubles(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def without_dropout(model: nn.Module) -> Iterator[None]:
-    """Disable the dropout of layers in the block, since the two sides of a comparison would draw different numbers.
+    """Disable layers' dropout while the block runs, since the two sides of a comparison would draw different numbers.
 
     Layers in evaluation mode drop nothing and stay unchanged, since a change would recompile them.
     """

@@ -1,7 +1,7 @@
 """The status of a job that ended with an error: unsupported, timeout, invalid or oom.
 
 An error without a status is the user's mistake, a bug, or a lack of support by the device, the precision or the
-execution. The message does not show which, so `process.attempts` tries the same step eagerly on the CPU in fp32.
+execution. The message may not show which, so `process.attempts` tries the same step eagerly on the CPU in fp32.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def free_memory_share(device: torch.device) -> float | None:
 
 
 def refusal(error: Exception) -> RefusedError:
-    """The RefusedError for a step that failed but may run in `process.jobs.plain_cell`."""
+    """The RefusedError for a step that failed but may run on the CPU in fp32."""
     source = original(error)
     mistake = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {first_line(error)}"
     return RefusedError(first_line(source), mistake, is_lacking(source))
@@ -107,7 +107,7 @@ def original(error: BaseException) -> BaseException:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message (with the second if the first ends in a colon), or else the error's type."""
+    """The first line of an error's message (with the second if the first ends in a colon), or the type if it is empty."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
 

@@ -30,7 +30,7 @@ RECOMPILED_MAX = 4
 """Number of recompilations allowed; torch gives up after 8 and runs eagerly."""
 
 READ_BY_HOST_MAX = 4096
-"""Maximum number of elements of an integer tensor on the host, such as lengths, that is compared by value."""
+"""An integer tensor on the host, such as lengths, is compared by value if it has at most this many elements."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Execution:
     dynamic_shapes: bool | None = None
     """Whether the step was compiled for changing shapes; None if it is not compiled."""
     check_compilations: Callable[[], None] | None = None
-    """Raises UnsupportedError for a step that is recompiled again and again; called at each synchronisation."""
+    """Raises UnsupportedError for a step that is recompiled again and again; to be called after synchronisations."""
     results: Callable[[], list[torch.Tensor]] | None = None
     """The results of a CUDA graph's last replay (a training's loss, an inference's outputs); None for other steps."""
 
 
 def prepare(task: Task, execution: str) -> Execution:
-    """Prepare a task's step for an execution; raises UnsupportedError if the step cannot run in it."""
+    """Prepare a task's step for an execution; raises UnsupportedError without a compiler or if a capture fails."""
     if execution == "compile":
         return _compiled(task)
     if execution == "cuda-graph":
@@ -62,7 +62,7 @@ def prepare(task: Task, execution: str) -> Execution:
 
 
 def _compiled(task: Task) -> Execution:
-    """The step with its model compiled; loss and optimizer stay eager, as is usual."""
+    """The step with its model compiled; the rest, such as the optimizer, stays eager, as is usual."""
     import torch._dynamo.utils
     import torch._inductor.config
 
@@ -93,9 +93,9 @@ def compiled_graphs() -> int:
 
 
 def _recompilation_check() -> Callable[[], None]:
-    """Return a function that raises UnsupportedError if graphs were compiled before too many of its calls.
+    """Return a function that raises UnsupportedError once too many of its calls have found newly compiled graphs.
 
-    One call, after the first step, is expected to find a compilation.
+    The graphs compiled in the first step are expected.
     """
     compiled, recompiled = compiled_graphs(), 0
 
@@ -148,7 +148,7 @@ def signature(inputs: Any, device: torch.device | None = None) -> Signature:
 
 @contextmanager
 def observed(task: Task) -> Iterator[list[torch.Tensor]]:
-    """Yield a list that always contains the results of the task's last forward pass, as `step_results` returns them."""
+    """Yield a list that holds the results of the last forward pass in the block, as `step_results` returns them."""
     results: list[torch.Tensor] = []
     observe, own_observe = task.observe, vars(task).get("observe")
 
@@ -228,7 +228,7 @@ def _batch_change(first: Signature, other: Signature) -> str:
 
 
 def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
-    """A CUDA graph of the device's work of a step, whose replays read their inputs from `buffers`.
+    """A CUDA graph of the device's work in a step, whose replays read their inputs from `buffers`.
 
     Raises UnsupportedError if the step draws random numbers on the host or cannot be captured.
     """

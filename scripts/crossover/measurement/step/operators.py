@@ -32,7 +32,7 @@ BACKWARD_ATTENTION = (
     "_scaled_dot_product_flash_attention_for_cpu_backward",
     "_scaled_dot_product_fused_attention_overrideable_backward",
 )
-"""Fused attention on devices other than CUDA, for which torch's counter (2.13) has no formula."""
+"""Operators of fused attention on devices other than CUDA, for which torch's counter (2.13) has no formulas."""
 
 
 def count_work(
@@ -75,13 +75,13 @@ NOT_TOUCHED = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_s
 
 BINS = 48
 TINY_OPERATORS = 20
-"""Number of tiny operators of each group, whose median time is subtracted."""
+"""Number of tiny operators timed in each group; their median time is subtracted."""
 GROUPS = ("products", "others")
 """Groups of operators, and prefixes of their columns."""
 
 
 class OperatorWork(TorchDispatchMode):
-    """Sums the bytes that operators move, and their times, for products and for other operators.
+    """Sums the bytes that operators move, and the operators' times, for products and for other operators.
 
     Each operator is assumed to read its inputs and write its outputs once. Bytes are binned by the operator's working
     set, since data that fit into a cache move faster. A CUDA device is kept busy before each operator, so that the host
@@ -230,7 +230,7 @@ class OperatorGaps(TorchDispatchMode):
 
 
 def host_work_s(step: Callable[[], None], clock_s: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds per step of host work outside of torch's operators, such as an environment, NumPy or a tokenizer."""
+    """Seconds per step of host work outside of torch's operators, as that of an environment, NumPy or a tokenizer."""
     seconds: list[float] = []
     for _ in range(GAP_STEPS):
         with OperatorGaps(clock_s) as gaps:

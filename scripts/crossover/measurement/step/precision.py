@@ -31,10 +31,10 @@ class Arithmetic:
     """Type of floating-point parameters and inputs."""
     autocast_dtype: torch.dtype | None = None
     scaler: torch.amp.GradScaler | None = None
-    """Scales the loss in amp-fp16, where small gradients would become zero."""
+    """Scales the loss in amp-fp16, so that small gradients do not become zero."""
 
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Move a tensor to the device, and convert a floating-point or complex one to the arithmetic's precision."""
+        """Move a tensor to the device; floating-point and complex numbers are converted to the arithmetic's types."""
         if tensor.is_floating_point():
             return tensor.to(self.device, self.dtype)
         if tensor.is_complex():  # complex64 for half precisions too, since complex32 lacks operators

@@ -1,7 +1,8 @@
 """Tasks: a workload's step, divided into the parts that timing, CUDA graphs and the numerical check need.
 
-A step takes a batch (`next_inputs`), runs the device's work on it (`run`, which calls `forward`), then the host's work
-(`end_step`). After `copy_each_step`, a step also copies its batch to the device and its results back.
+A step takes a batch (`next_inputs`), runs the device's work on it (`run`, which calls `forward` if there is a model),
+then the host's work (`end_step`). After `copy_each_step`, a step also copies its batch to the device and its results
+back.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Task(ABC):
     samples_taken: int | None = None
     """Number of samples in all batches so far; None if each batch has the cell's batch size."""
     sample_name: str = "samples"
-    """Name of the samples, in the plural: images, tokens."""
+    """Name of the samples, in the plural, such as images or tokens."""
     notes: tuple[str, ...] = ()
     """Notes on the step for the row's reason."""
     switches: Mapping[str, Any] = MappingProxyType({})
@@ -117,8 +118,8 @@ class Task(ABC):
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         """The model's results for a batch, all of which are passed to `observe`.
 
-        In training, the first result is the loss (a scalar), and only the loss is checked. In inference, the results
-        are the model's outputs.
+        In training, the first result is the loss (a scalar), and other results are not checked. In inference, the
+        results are the model's outputs.
         """
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most tasks have nothing to do
@@ -219,8 +220,8 @@ def copy_each_step(task: Task, pinned: bool) -> None:
     """Move a task's batches to host memory and let each step copy its batch in and its results out, as a server does.
 
     With pinned memory, the host does not wait until the batch is copied. The host always waits for the results, which
-    go to pageable memory. Raises UnsupportedError for tensors that cannot be pinned, and for a workload that makes its
-    batches on the device.
+    go to pageable memory. Raises UnsupportedError if tensors cannot be pinned, or if the workload makes its batches on
+    the device.
     """
 
     def move(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,6 @@
 """Batches as nested containers, whose leaves are tensors and other values.
 
-Containers are those of torch's pytrees, and subclasses of dict, dataclasses, packed sequences, and objects with a
+Containers include those of torch's pytrees, subclasses of dict, dataclasses, packed sequences, and objects with a
 method `to`, such as a BatchEncoding of transformers or a graph of torch_geometric.
 """
 
@@ -35,7 +35,7 @@ def tensors_of(values: Any) -> list[torch.Tensor]:
 def map_tensors(change: Change, values: Any) -> Any:
     """Apply a function to each tensor in nested containers, outside of autograd's graph.
 
-    The result of a tensor that requires gradients is a new leaf of the graph that requires them.
+    If a tensor requires gradients, its result is a new leaf of the graph that requires them too.
     """
 
     def change_leaf(tensor: torch.Tensor) -> torch.Tensor:
@@ -54,7 +54,7 @@ def map_plain(change: Change, values: Any) -> Any:
 
 
 def change_tensors(change: Change, values: Any) -> Any:
-    """Apply a function to each tensor in nested containers, recorded by autograd."""
+    """Like `map_tensors`, but autograd records the function."""
     return tree_map(lambda leaf: _changed(change, leaf), values, is_leaf=lambda leaf: isinstance(leaf, PackedSequence))
 
 
