@@ -133,7 +133,7 @@ def remedies_of(
 
 
 def has_rows(batch: Inputs) -> bool:
-    """True if a batch consists of dense tensors with a row for each sample, without lists and numbers.
+    """True if a batch consists of dense tensors with the same number of rows, without lists and numbers.
 
     A list may contain a tensor for each sample, such as images of several sizes, and a number may count the samples.
     """
@@ -164,7 +164,7 @@ def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: f
 
 
 class HostCopies(TorchDispatchMode):
-    """Counts the bytes of the tensors, except scalars, that are copied from host memory to the device."""
+    """Counts the bytes of the dense tensors, except scalars, that are copied from host memory to the device."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

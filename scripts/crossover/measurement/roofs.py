@@ -145,8 +145,8 @@ def _repeat(step: Step, repeats: int) -> None:
 
 
 def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    """Rows of the seconds per tiny operation in a dependent chain: launched one by one, in a CUDA graph, and the gaps
-    between kernels in the graph."""
+    """Rows for a chain of tiny, dependent operations: seconds per operation if they are launched one by one and in a
+    CUDA graph, and the gap between kernels in the graph."""
     inputs, outputs, sums = (torch.zeros(shape, device=device) for shape in ((16, 16), (16, 16), (16,)))
     unit = torch.eye(16, device=device)
 

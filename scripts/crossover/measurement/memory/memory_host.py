@@ -40,7 +40,7 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
 
 
 def grown_bytes(run: Callable[[], None]) -> int:
-    """Run a function; returns by how many bytes the peak of this process's resident memory exceeded that before it."""
+    """Run a function; returns by how many bytes this process's resident memory grew at its peak."""
     columns = measure_host(run)
     return int(columns["peak_rss_bytes"] - columns["base_rss_bytes"])
 

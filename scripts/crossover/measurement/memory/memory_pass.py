@@ -124,9 +124,9 @@ class Split:
     """Memory at the peak of a step, by role."""
 
     columns: dict[str, int]
-    """Bytes by column, such as `parameter_bytes`. Activations are tensors saved for the backward pass whose role has no
-    higher priority in ROLES, including autocast's copies of weights, and the batch unless it is a view of resident
-    data. `resident_bytes` are the resident data and the model's buffers."""
+    """Bytes by column, such as `parameter_bytes`. Activations are tensors that the step makes and saves for the backward
+    pass, including autocast's copies of weights, and the batch unless it is a view of resident data. `resident_bytes`
+    are the resident data and the model's buffers."""
     added_bytes: int
     """Growth of the parts from the start of the step to its peak; negative if the step first frees memory."""
 

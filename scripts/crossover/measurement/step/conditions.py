@@ -37,7 +37,6 @@ DEFAULTS = {
     "mkldnn.enabled": True,
     "mkldnn.deterministic": False,
 }
-"""Torch's defaults, which are set explicitly."""
 
 KEYS = {
     r".*fp32_precision": "precisions: [tf32]",

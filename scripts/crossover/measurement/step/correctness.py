@@ -115,7 +115,6 @@ def compare_with_reference(
 
 
 def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown_bytes: GrownBytes) -> Answer:
-    """Make one attempt; raises UncheckedError if the step cannot be compared."""
     weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
     if 4 * weights_bytes > available_bytes():
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
@@ -295,7 +294,7 @@ def judge(
 ) -> Answer:
     """The verdict: right if noise as large as rounding explains the errors, and usually wrong if larger noise does not.
 
-    An error above ERROR_MAX is not right even if noise explains it. `noise_effect(share, seed)` returns the relative
+    A result with an error above ERROR_MAX does not count as right. `noise_effect(share, seed)` returns the relative
     change of the exact result under relative noise of `share`, `rerun_difference()` the relative change of the step's
     result in a second run.
     """

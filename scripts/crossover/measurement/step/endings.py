@@ -107,7 +107,7 @@ def original(error: BaseException) -> BaseException:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message (with the second if the first ends in a colon), or the type if it is empty."""
+    """The first line of an error's message, with the second if the first ends in a colon; if it is empty, the type."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
 

@@ -53,7 +53,7 @@ class Execution:
 
 
 def prepare(task: Task, execution: str) -> Execution:
-    """Prepare a task's step for an execution; raises UnsupportedError without a compiler or if a capture fails."""
+    """Prepare a task's step for an execution; raises UnsupportedError if that is found to be impossible."""
     if execution == "compile":
         return _compiled(task)
     if execution == "cuda-graph":
@@ -215,8 +215,6 @@ def _captured(task: Task) -> Execution:
 
 
 def _batch_change(first: Signature, other: Signature) -> str:
-    """The message for a CUDA graph whose batches change."""
-
     def shown(part: Any) -> str:
         return f"shape {list(part[0])}" if isinstance(part, tuple) and isinstance(part[0], tuple) else shown_text(part)
 

@@ -230,7 +230,7 @@ class OperatorGaps(TorchDispatchMode):
 
 
 def host_work_s(step: Callable[[], None], clock_s: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds per step of host work outside of torch's operators, as that of an environment, NumPy or a tokenizer."""
+    """Seconds per step of host work outside of torch's operators, such as NumPy's or a tokenizer's."""
     seconds: list[float] = []
     for _ in range(GAP_STEPS):
         with OperatorGaps(clock_s) as gaps:
