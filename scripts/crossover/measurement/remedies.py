@@ -33,7 +33,7 @@ from crossover.measurement.step.trees import map_plain, map_tensors, tensors_of
 Inputs = tuple[Any, ...]
 
 LONGEST_STEP_S = 1.0
-"""Remedies are not tried on steps longer than this, for which they would take half a minute."""
+"""Remedies are not tried on steps longer than this, since they would take half a minute or more."""
 LONGEST_TWICE_S = 0.05
 """On steps longer than this, remedies are tried in a cell's first trial only."""
 BLOCK_S = 0.005

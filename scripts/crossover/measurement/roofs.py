@@ -1,7 +1,7 @@
 """Measured peak rates of a device: matrix products, memory bandwidth, copies between host and device, launches.
 
-They are the bounds of the roofline model (Williams, Waterman and Patterson, "Roofline: an insightful visual performance
-model for multicore architectures", 2009), measured with the same torch, threads and settings as the trials.
+The rates of products and memory are the bounds of the roofline model (Williams, Waterman and Patterson, "Roofline: an
+insightful visual performance model for multicore architectures", 2009). Torch and its threads are those of the trials.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REPEATS = 7
 """Number of timed blocks for each roof."""
 BLOCK_S = 0.02
 LONGEST_STEP_S = 0.2
-"""Longest step to probe, in seconds; larger sizes that would take longer are skipped."""
+"""Approximate maximum duration of a step, in seconds; larger sizes are skipped."""
 
 MOST_BYTES = 10**9
 """Maximum total size of a product's three matrices."""
@@ -104,7 +104,7 @@ def probe(target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequen
 def _matrix_products(
     device: torch.device, precision: str, threads: int, watch: Stopwatch, sizes: tuple[int, ...]
 ) -> dict[str, Any]:
-    """The row of the best rate over the sizes, in FLOP/s; a product of n x n matrices has 2 n^3 operations."""
+    """The row for the size with the best rate, in FLOP/s; a product of n x n matrices has 2 n^3 operations."""
     set_switches(precision, threads)
     dtype = PURE.get(precision, arithmetic_of(precision, device).dtype)
     probes: list[Probe] = []

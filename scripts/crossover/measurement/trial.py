@@ -347,8 +347,10 @@ def limited_to(device_work_s: float | None, work: Columns) -> Columns:
 
 
 def step_with_transfers(task: Task, execution: str) -> Step | None:
-    """The step with transfers. None in training, for a workload without a batch in host memory, for a CUDA graph, whose
-    replay returns no result to transfer, and if the cell's step has transfers already.
+    """The task's step with transfers.
+
+    None in training, for a workload without a batch in host memory, for a CUDA graph, whose replay returns no result to
+    transfer, and if the cell's step has transfers already.
     """
     if not isinstance(task, InferenceTask) or execution == "cuda-graph" or task.copies:
         return None

@@ -44,7 +44,7 @@ class Subject:
     """The step to observe, and tensors whose role is known."""
 
     step: Callable[[], None]
-    """A whole eager step, of training or inference."""
+    """A whole eager step."""
     model: nn.Module
     optimizer: torch.optim.Optimizer | None = None
     resident: tuple[torch.Tensor, ...] = ()
@@ -55,7 +55,7 @@ def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | N
     """Measure a step's peak on a device; returns the memory columns of `Measurement`, without the parts.
 
     On CUDA and XPU the peaks are those of the caching allocator, whose cache is emptied first, so that the reserved
-    peak is due to the step. MPS records no peak, so there are no columns.
+    peak does not include memory cached by earlier steps. MPS records no peak, so there are no columns.
     """
 
     def steps() -> None:
@@ -124,9 +124,9 @@ class Split:
     """Memory at the peak of a step, by role."""
 
     columns: dict[str, int]
-    """Bytes by column, such as `parameter_bytes`. Activations are tensors that the step makes and saves for the backward
-    pass, including autocast's copies of weights, and the batch unless it is a view of resident data. `resident_bytes`
-    are the resident data and the model's buffers."""
+    """Bytes by column, such as `parameter_bytes`. Activations are tensors that the step makes and saves for the
+    backward pass, including autocast's copies of weights, and the batch unless it is a view of resident data.
+    `resident_bytes` are the resident data and the model's buffers."""
     added_bytes: int
     """Growth of the parts from the start of the step to its peak; negative if the step first frees memory."""
 
@@ -257,7 +257,7 @@ class Ledger:
 
 
 class Observer(TorchDispatchMode):
-    """Records in a ledger the tensors of all operations, including the backward pass and the optimizer."""
+    """Records in a ledger the tensors of all operations, including those of the backward pass and the optimizer."""
 
     def __init__(self, ledger: Ledger) -> None:
         TorchDispatchMode.__init__(self)

@@ -162,7 +162,7 @@ class GradientTask(Task):
     def add_gradients(self, *inputs: Any, parts: int = 1) -> None:
         """Forward and backward pass over a batch, or over one of its `parts` of equal size.
 
-        The gradients of the parts add up to those of the batch.
+        The loss of a part is divided by `parts`, so that the gradients of all parts add up to those of the mean loss.
         """
         with self.arithmetic.autocast():
             results = self.forward(self.model, *inputs)
