@@ -16,7 +16,7 @@ from crossover.tables.labels import machine_words, side_word
 from crossover.text import listed
 
 BY_PRIORITY = ("single_trial", "better", "worse", "inconclusive", "equivalent")
-"""Conclusions by priority: a study's conclusion is the first of these that any of its cells has."""
+"""Conclusions on cells, by priority for a study's conclusion."""
 
 
 def quality_answer(trained: pd.DataFrame) -> Row:
