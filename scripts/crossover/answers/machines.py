@@ -23,7 +23,7 @@ from crossover.tables.run_tables import RunTables
 
 
 def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
-    """The rows of table `machines` in the series of a study's first crossover that has a ranking; empty without a ranking."""
+    """The rows of table `machines` in the series of the first crossover with a ranking; empty without a ranking."""
     crossovers = tables.crossovers
     of_devices = crossovers["pair"].isin(["device", REFERENCE]) & (crossovers["baseline"] == BASELINE)
     for crossover in records(crossovers[of_devices]):

@@ -15,7 +15,7 @@ SETTINGS = ["variant", "precision", "execution"]
 """Axes whose values are compared by their peak memory."""
 
 NEARLY_FULL = 0.9
-"""Share of a device's memory above which a peak nearly fills it; the context and reserved memory are not in the peak."""
+"""Share of a device's memory above which a peak nearly fills it; a peak omits the context and reserved memory."""
 
 
 def memory_answers(cells: pd.DataFrame) -> list[Row]:
