@@ -1,4 +1,4 @@
-"""Answers on bottlenecks: the largest part of a step, the size up to which it remains the largest, and its remedy."""
+"""Answers on bottlenecks: the largest part of a step, the size up to which it remains the largest, and the remedy."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
     """The number of steps after which the side with the faster step has made up for its longer start-up.
 
     One answer for each main crossover in time, at the largest point; a main answer if the study has a run (`has_run`).
-    No answer without a significant difference in step time or, without a run, if no step is needed to make up for it.
+    No answer without a significant difference in step time or, without a run, if less than one step is needed.
     """
     crossovers, main = _crossovers_to_answer(tables)
     varied_axes, with_product_names = varying(tables.cells, series_axes(x_axis)), _has_several_accelerators(crossovers)
@@ -393,7 +393,7 @@ def _fastest_of(chosen: pd.DataFrame, candidates: pd.DataFrame, row: Mapping[str
 
 
 def _candidate_words(candidate: dict[str, Any], candidates: pd.DataFrame) -> str:
-    """The name of a candidate: its execution, the other axes that vary among candidates, and cores if fewer than all."""
+    """The name of a candidate: its execution, other axes that vary among candidates, and cores if fewer than all."""
     axes = [axis for axis in CANDIDATE_AXES if axis != "device"]
     named = [axis for axis in axes if axis == "execution" or candidates[axis].nunique() > 1]
     cores = [side_word(candidate["side"]).partition(" ")[2]] if threads_of_side(candidate["side"]) else []

@@ -1,4 +1,4 @@
-"""Answers on several machines: the fastest or cheapest one, references, and limits from a reference's roofs."""
+"""Answers on several machines: rankings, comparisons with references, and limits from a reference's roofs."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _reference_answer(
 
 
 def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) -> list[Row]:
-    """For each series, how much slower a device is here than the same kind of device of a reference."""
+    """For each series and device, how much slower the device is here than the same kind of device of a reference."""
     ratios = tables.ratios[
         (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] == tables.ratios["machine"])
     ]

@@ -202,7 +202,7 @@ def line_of(
 
 
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
-    """A line of a pair's ratios; sizes at which a cell of the series is not ok are lost."""
+    """A line of a pair's ratios; sizes at which a cell of the series is not ok are marked as lost."""
     first, x = first_row(rows), column(rows, "x")
     cells = rows_with(view.cells, series_axes(view.x_axis), first)
     cells = cells[cells["device"].isin([first["device"], first["baseline"]])]
@@ -298,7 +298,7 @@ def _size_figure(figure: Figure, drawn: Sequence[tuple[Axes, Panel]]) -> None:
 
 
 def draw_legend(axes: Axes) -> int:
-    """Draw a legend right of a panel if there are entries; return its number of rows of text."""
+    """Draw a legend to the right of a panel if there are entries; return its number of rows of text."""
     handles, labels = axes.get_legend_handles_labels()
     rows = [wrapped(label, LEGEND_LETTERS) for label in labels]
     if handles:
@@ -399,5 +399,5 @@ def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str
 
 
 def published_name(row: Mapping[str, Any]) -> str:
-    """Hardware and label of a published result; without either, its device."""
+    """Hardware and label of a published result; if it has neither, its device."""
     return ", ".join(words for words in (row["hardware"], row["label"]) if words) or side_word(row["device"])

@@ -61,7 +61,7 @@ FIGURES: Mapping[str, Kind] = {
 
 
 def figures_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The pairs of study and kind of figure for which a run has data, in the order of the studies' files."""
+    """The pairs of study and kind of figure that apply to the tables of a run, in the order of the studies' files."""
     return [
         (name, kind)
         for name, spec in studies.items()

@@ -289,7 +289,7 @@ SHOWN_OVER: Mapping[str, tuple[str, ...]] = {
 
 
 def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
-    """A crossover on an axis: its value, the ends of its interval or bracket, and a text; None without a mark.
+    """A crossover on an axis: its value, the ends of its interval or bracket, and a text; None if these are unknown.
 
     A crossover with a reference is only a range: its value is adjusted to this machine's CPU, unlike the reference's
     times in the chart.

@@ -122,7 +122,7 @@ def _file_facts(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
-    """The versions of the code that measured, each with its number of rows; an unrecorded version is None."""
+    """The versions of the code that measured the rows, each with its number of rows; an unrecorded version is None."""
     columns = ["code_version", "crossover_version"]
     rows = pd.concat([table.reindex(columns=columns).astype(object) for table in tables])
     sizes = rows.groupby(columns, sort=False, dropna=False).size()

@@ -255,7 +255,10 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The split of an accelerator's step where its time is closest to the CPU's or, without one, of a CPU step."""
+    """The split of an accelerator's step, of the cell whose time is closest to the CPU's.
+
+    Without an accelerator, the split of a CPU step.
+    """
     cells = tables.cells[is_analysed(tables.cells)]
     accelerated = [not is_cpu(device) for device in cells["device"]]
     rows = cells[accelerated] if any(accelerated) else cells[cells["device"] == BASELINE]

@@ -18,7 +18,7 @@ CROSSING = ("crossover", "reference", "best")
 def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The main answers of a study, without the one on memory, which the report gives once for all studies.
 
-    An answer that no GPU was measured is left out if there are others.
+    The answer which says that no GPU was measured is left out if there are others.
     """
     main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
     return [answer for answer in main if answer["status"] != "no_accelerator"] or main
