@@ -99,7 +99,7 @@
       });
       table.on("tableBuilt", () => {
         sortByKeys(table);
-        // The scrolling element takes the focus, with or without rows. It is a row group, since a grid contains only rows and groups of rows.
+        // The scrolling element takes the focus, with or without rows. In a grid, it must be a row group.
         const holder = container.querySelector(".tabulator-tableholder");
         for (const [name, value] of [["tabindex", "0"], ["role", "rowgroup"], ["aria-label", "cells"]]) holder.setAttribute(name, value);
         holder.querySelector(".tabulator-table").setAttribute("role", "presentation");

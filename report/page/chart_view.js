@@ -31,7 +31,7 @@
     return { ...row, speedup, speedup_low, speedup_high, ahead };
   }
 
-  // The possible x axes; if no number varies, there is one axis without numbers.
+  // The possible x axes; if no number varies, one axis without numbers.
   page.xChoices = (rows) => {
     const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: "samples per batch" };
     const choices = Object.keys(titles).filter((key) => distinct(rows, key).size > 1).map((key) => ({ key, title: titles[key] }));
@@ -156,8 +156,7 @@
     return { time_s, error, freedom: trials - 1 };
   }
 
-  // The speed-up of a job over the job on the CPU, with Welch's interval on a logarithmic scale, and the side that is significantly
-  // ahead.
+  // The speed-up of a job over one on the CPU, with Welch's interval on a logarithmic scale, and the significantly faster side.
   function jobSpeedup(job, base) {
     const speedup = base.time_s / job.time_s;
     const error = job.error === null || base.error === null ? null : job.error + base.error;

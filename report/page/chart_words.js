@@ -29,8 +29,8 @@
     return exact.length ? exact : [points.findLast(({ at }) => at < size), points.find(({ at }) => at > size)].filter(Boolean);
   }
 
-  // The speed-up of the faster side, a device or its CPU. It is inconclusive unless the same side is significantly ahead at the
-  // measured sizes next to the size, or if a crossover's interval includes the size. The shown interval covers those at both sizes.
+  // The speed-up of the faster side, a device or its CPU, with an interval that covers those of the neighbouring measured sizes.
+  // The speed-up is inconclusive if these sizes have no common significant winner, or if a crossover's interval includes the size.
   function speedText(view, series, name) {
     const speedup = page.valueAt(series, SPEEDUP, view.size, !view.places);
     if (!speedup) return "";

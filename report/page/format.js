@@ -36,7 +36,7 @@
     return `${UP_TO_THREE.format(value / scale)}${unit}`;
   }
 
-  // A position on an axis without its unit: whole numbers with all digits; fractions, and parameters from 10 k on, with up to three.
+  // A position on an axis without its unit: whole numbers with all digits; fractions, and parameters from 10 k on, with three.
   function place(value, unit) {
     const isWhole = Math.abs(value - Math.round(value)) <= 1e-9 * Math.abs(value);
     return isWhole && (unit !== "parameters" || value < 1e4) ? whole(value) : count(value);
