@@ -7,7 +7,7 @@
   let table = null;
   let search = [];
 
-  // A spreadsheet takes text that begins with one of these characters for a formula; titles and reasons may contain any text.
+  // A spreadsheet may take text that begins with one of these characters for a formula; titles and reasons may contain any text.
   page.csvText = (value) => (typeof value === "string" && DANGEROUS.test(value) ? `'${value}` : value);
 
   const isNumber = (spec, rows) => rows.some((row) => typeof row[spec.key] === "number");
@@ -16,7 +16,7 @@
     return values.size > 1 || (spec.always && !values.has(null));
   }
 
-  // A device has two names: cuda in the config and the data, GPU on the page.
+  // A device has two names, such as cuda in the config and the data, and GPU on the page.
   const deviceFilter = (text, value, row) =>
     [value, row.device_label].some((name) => name.toLowerCase().includes(text.trim().toLowerCase()));
 
@@ -81,7 +81,7 @@
     section.querySelector(".count").textContent = [text, ...markInvalidFilters()].join("; ");
   }
 
-  // An ARIA grid may contain only rows of cells, so the message of an empty table is a row too.
+  // The content of an ARIA grid must be in rows of cells, so the message of an empty table is a row too.
   const NO_CELLS = [{ role: "row", class: "tabulator-placeholder-contents" }, element("div", { role: "gridcell" }, "no cell matches the filters")];
 
   async function make() {
@@ -99,7 +99,7 @@
       });
       table.on("tableBuilt", () => {
         sortByKeys(table);
-        // The scrolling element takes the focus, with or without rows. It is a row group, since a grid may contain nothing else.
+        // The scrolling element takes the focus, with or without rows. In a grid, it must be a row group.
         const holder = container.querySelector(".tabulator-tableholder");
         for (const [name, value] of [["tabindex", "0"], ["role", "rowgroup"], ["aria-label", "cells"]]) holder.setAttribute(name, value);
         holder.querySelector(".tabulator-table").setAttribute("role", "presentation");

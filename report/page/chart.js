@@ -43,7 +43,7 @@
     label.hidden = options.length < 2;
   }
 
-  // The slider moves along the axis or, if nothing is between measured sizes, from one to the next.
+  // The slider moves along the axis or, if lines have no values between measured sizes, from one size to the next.
   function fromStep(step) {
     const [low, high] = [view.sizes[0], view.sizes.at(-1)];
     if (!view.between) return view.sizes[step];
@@ -129,7 +129,7 @@
   });
   slider.addEventListener("input", () => { state.size = fromStep(Number(slider.value)); render(); });
   slider.addEventListener("change", remember);
-  // Keys move from one measured size to the next.
+  // Arrow keys move from one measured size to the next.
   slider.addEventListener("keydown", (event) => {
     const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
     if (!(event.key in steps) || !view.between) return;

@@ -31,7 +31,7 @@
     return { ...row, speedup, speedup_low, speedup_high, ahead };
   }
 
-  // The possible x axes; if no number varies, each cell has a position of its own.
+  // The possible x axes; if no number varies, one axis without numbers.
   page.xChoices = (rows) => {
     const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: "samples per batch" };
     const choices = Object.keys(titles).filter((key) => distinct(rows, key).size > 1).map((key) => ({ key, title: titles[key] }));
@@ -40,8 +40,8 @@
   };
 
   // The series over an axis: device, label, group (the other axes that distinguish it), and cells in the order of the axis.
-  // `places` are the names of the cells on an axis without numbers. Cells measured elsewhere are separate series. Over CPU cores,
-  // the CPU is one device, and other devices are repeated at each number of cores.
+  // `places` are the names of the positions on an axis without numbers. Cells measured elsewhere are separate series. Over CPU
+  // cores, the CPU is one device, and other devices are repeated at each number of cores.
   page.seriesOf = (rows, elsewhere, x, steps) => {
     const axes = page.data().axes.filter((axis) => axis !== "study" && axis !== "device" && distinct(rows, axis).size > 1);
     const apart = axes.filter((axis) => axis !== x && !(x === "parameters" && axis === "size"));
@@ -75,8 +75,8 @@
     return value === null || value <= 0 ? null : { value, low: low ?? null, high: high ?? null };
   };
 
-  // Slopes of the interpolating curve at its points (PCHIP, Fritsch and Butland 1984), which is monotonic between two points;
-  // crossovers are computed from the same curve. `gaps` are the distances of the points, `rises` the slopes between them.
+  // Slopes at the points of a curve that is monotonic between each two points (PCHIP, Fritsch and Butland 1984). The report's
+  // crossovers are interpolated in the same way. `gaps` are the distances of the points, `rises` the slopes between them.
   function slopesOf(gaps, rises) {
     if (rises.length < 2) return [rises[0], rises[0]];
     const end = (gap, next, rise, after) => {
@@ -93,7 +93,7 @@
     return [end(gaps[0], gaps[1], rises[0], rises[1]), ...inner, end(gaps[last], gaps[last - 1], rises[last], rises[last - 1])];
   }
 
-  // The curve through points {at, value} in the order of `at`, on logarithmic scales: a value within their range.
+  // The curve through points {at, value} in the order of `at`, on logarithmic scales, as a function of the position.
   page.curveOf = (points) => {
     const [xs, ys] = [points.map(({ at }) => Math.log(at)), points.map(({ value }) => Math.log(value))];
     const gaps = xs.slice(1).map((x, rank) => x - xs[rank]);
@@ -115,8 +115,8 @@
     return point ? [{ at, row, ...point }] : [];
   });
 
-  // The curve of a series. If its CPU, `base`, has the same points, it is the CPU's curve times the curve of their ratio, since
-  // crossovers are computed from that ratio.
+  // The curve of a series. If `base`, the CPU of its group, has the same points, the curve is that of the CPU times that of their
+  // ratio, since crossovers are computed from the ratio.
   page.curveOfSeries = (series, metric) => {
     const points = page.pointsOf(series, metric);
     const basePoints = series.base ? page.pointsOf(series.base, metric) : [];
@@ -127,7 +127,7 @@
     return (at) => base(at) * ratio(at);
   };
 
-  // A series' value at a position: exact at its points, from its curve between them; null outside their range.
+  // A series' value at a position: as measured at its points, and from its curve between them if `logX`; else null.
   page.valueAt = (series, metric, x, logX) => {
     const points = page.pointsOf(series, metric);
     const exact = points.find(({ at }) => at === x);
@@ -147,7 +147,7 @@
     return data.t_quantiles[rank - 1] + share * (data.t_quantiles[rank] - data.t_quantiles[rank - 1]);
   }
 
-  // The mean time of a job of `steps` steps, and the squared relative error of that mean (null with one trial).
+  // The mean time of a job of `steps` steps, its squared relative error (null with one trial), and the degrees of freedom.
   function jobOf(row, steps) {
     if (!row?.job) return null;
     const [startup_s, step_s, ofStartup, ofBoth, ofStep, trials] = row.job;
@@ -156,7 +156,7 @@
     return { time_s, error, freedom: trials - 1 };
   }
 
-  // The speed-up of a job over the CPU's, with Welch's interval on a logarithmic scale, and which side is significantly ahead.
+  // The speed-up of a job over one on the CPU, with Welch's interval on a logarithmic scale, and the significantly faster side.
   function jobSpeedup(job, base) {
     const speedup = base.time_s / job.time_s;
     const error = job.error === null || base.error === null ? null : job.error + base.error;
@@ -169,7 +169,7 @@
 
   const UNKNOWN = { speedup: null, speedup_low: null, speedup_high: null, ahead: 0 };
 
-  // Cells with the speed-up over the CPU of jobs of `steps` steps; null where a start-up was not measured.
+  // Cells with the speed-up over the CPU of jobs of `steps` steps; null if it is not known.
   function ofJobs(rows, steps) {
     const seriesOf = (row) => data.axes.map((axis) => (axis === "device" ? "" : row[axis])).join("|");
     const bases = new Map(rows.filter(({ device }) => device === "cpu").map((row) => [seriesOf(row), row]));
@@ -179,8 +179,8 @@
     });
   }
 
-  // The crossovers of jobs, in the form of the chart's crossovers, with the name of the line: each is between two successive sizes
-  // at which first one side and then the other is significantly ahead.
+  // The crossovers of jobs, in the form of the chart's crossovers, with the name of the group. Each is between two sizes at which
+  // different sides are significantly ahead, without such a size between them.
   page.jobCrossovers = (view) => view.shown.flatMap((line) => {
     const points = page.pointsOf(line, view.metric);
     const curve = page.curveOf(points);
@@ -225,7 +225,7 @@
     return nearest(at ?? Math.sqrt(low * high), sizes);
   }
 
-  // All that the chart shows in a state: metrics, axes and groups of lines to choose from, the shown series, and the selected size.
+  // What the chart shows in a state: metrics, axes and groups of lines to choose from, the shown series, and the selected size.
   page.viewOf = (state) => {
     const steps = state.y === "speedup" ? state.steps : null;
     const measured = data.rows.filter((row) => row.study === state.study);
@@ -289,7 +289,8 @@
     return `#${hex(colour).map((part) => Math.round(0.6 * part + 0.4 * 255).toString(16).padStart(2, "0")).join("")}`;
   };
 
-  // Colour, dashes and name of each line: colours show devices and dashes show groups or, with many groups, colours show groups.
+  // Colour, dashes and name of each line: colours show devices and dashes show groups or, with many groups or one device, colours
+  // show groups.
   page.looksOf = (shown) => {
     const groups = [...new Set(shown.map(({ group }) => group))];
     const devices = new Set(shown.map(({ device }) => device));

@@ -13,8 +13,8 @@
 
   const SPEEDUP = data.metrics.find(({ key }) => key === "speedup");
 
-  // A crossover of the series with the size in its 95 % interval (with one trial, in its bracket). Crossovers with a machine
-  // measured elsewhere are stored for this machine's CPU.
+  // A crossover of the series whose 95 % interval (with one trial, whose bracket) contains the size. A crossover with a machine
+  // measured elsewhere is stored for this machine's CPU.
   function crossoverAround(view, series) {
     const places = new Set((series.elsewhere ? series.base : series)?.points.map(({ row }) => row.place));
     return data.crossovers.find(({ cell, on }) => {
@@ -29,8 +29,8 @@
     return exact.length ? exact : [points.findLast(({ at }) => at < size), points.find(({ at }) => at > size)].filter(Boolean);
   }
 
-  // The speed-up of the faster side, a device or its CPU. It is inconclusive if its interval includes 1 (between two sizes, that of
-  // either neighbour), or if the crossover's interval includes the size. Between two sizes, the interval covers both neighbours'.
+  // The speed-up of the faster side, a device or its CPU, with an interval that covers those of the neighbouring measured sizes.
+  // The speed-up is inconclusive if these sizes have no common significant winner, or if a crossover's interval includes the size.
   function speedText(view, series, name) {
     const speedup = page.valueAt(series, SPEEDUP, view.size, !view.places);
     if (!speedup) return "";

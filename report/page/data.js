@@ -1,4 +1,4 @@
-// The page's data, parsed on first use; `Crossover` is the only global name of the page's scripts.
+// The page's data, parsed on first use; `Crossover` is the only global name of the page's own scripts.
 "use strict";
 window.Crossover = {};
 ((page) => {

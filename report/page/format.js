@@ -29,14 +29,14 @@
     return unit ? `${number(value / scale)} ${unit}` : `${whole(value)} B`;
   }
 
-  // Three digits: 39.6, 703 k, 2.8 million.
+  // Up to three digits: 39.6, 703 k, 2.8 million.
   function count(value) {
     const rounded = Number(value.toPrecision(3));
     const [, unit, scale] = COUNTS.find(([least]) => rounded >= least) ?? [0, "", 1];
     return `${UP_TO_THREE.format(value / scale)}${unit}`;
   }
 
-  // A position on an axis without its unit: whole numbers with all digits; fractions, and parameters from 10 k on, with three digits.
+  // A position on an axis without its unit: whole numbers with all digits; fractions, and parameters from 10 k on, with three.
   function place(value, unit) {
     const isWhole = Math.abs(value - Math.round(value)) <= 1e-9 * Math.abs(value);
     return isWhole && (unit !== "parameters" || value < 1e4) ? whole(value) : count(value);

@@ -1,1 +1,1 @@
-"""Answers from the tables: one row each; report/words.j2 words them."""
+"""Answers computed from the tables of a run; report/words.j2 has their wording."""

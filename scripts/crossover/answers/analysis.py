@@ -1,4 +1,4 @@
-"""Compute all tables of a run from its trials: statistics, then claims, then answers."""
+"""Compute the tables of a run: statistics, then claims, then answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from crossover.tables.registry import CANDIDATES
 from crossover.tables.run_tables import RunTables, run_tables, table_of
 
 COMPARED = ["machine", *KEPT, *STARTUP_COLUMNS]
-"""Columns from which pairs are computed."""
+"""Columns that comparisons need."""
 
 
 def analyse(
@@ -46,19 +46,18 @@ def analyse(
     references: Sequence[Reference] = (),
     grids_known: bool = True,
 ) -> RunTables:
-    """All tables of a run.
+    """The tables of a run.
 
     `measurements` has one row per trial, `trainings` one per training, `searches` is from `collect_searches`, `roofs`
-    from `read_roofs`; all may be empty. `studies` maps names to study files completed with defaults; `prices` are those
-    of the config. If `grids_known` is False, as for merged runs whose studies may have started with different sizes, no
-    size counts as refined. Cells that only a study's `candidates` add are used only to compare devices at their best.
-    `references` are used only for pairs `reference` and `bound`, for the ranking of machines, and in answers on these.
+    from `read_roofs`; all may be empty. `studies` maps names to study files completed with defaults. If `grids_known`
+    is False, as for merged runs whose studies may have started with different sizes, no size counts as refined. Cells
+    that only a study's `candidates` add are in table `candidate_cells` instead of `cells`.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
     all_trials = with_parameters(measurements.reset_index(drop=True))
     measurements = of_own_grid(all_trials, candidates)
     studies = with_x_axes(studies, measurements)
-    # With all hundred columns, selecting the rows of each pair would take seconds.
+    # With the other columns, selecting the rows of each pair would take seconds.
     compared, all_compared = measurements[COMPARED], all_trials[COMPARED]
     first_points = {name: _first_points(study, measurements) for name, study in studies.items()}
     roofs = table_of("roofs") if roofs is None else roofs
@@ -105,7 +104,7 @@ def _joined(first: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
 def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """The crossovers of devices over studies' second axes, at the points of the studies' grids.
 
-    If the x axis is the number of cores, these are crossovers over sizes, one for each number of cores.
+    If the x axis is the number of cores, the second axis is the size, and each number of cores is a baseline.
     """
     second = {name: axis for name, study in studies.items() if (axis := second_axis(study))}
     on_grid = []

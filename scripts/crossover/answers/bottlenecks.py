@@ -1,4 +1,4 @@
-"""Answers on bottlenecks: the largest part of a step, the size up to which it is that, and the gain by its remedy."""
+"""Answers on bottlenecks: the largest part of a step, the size up to which it remains the largest, and the remedy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crossover.tables.registry import REMEDIES, SPLIT
 
 
 def bottleneck_answers(cells: pd.DataFrame, x_axis: str) -> list[Row]:
-    """The bottleneck at the first point of each series and device; the first one of an accelerator is a main answer.
+    """The bottleneck at the first point of each series and device; the first answer on an accelerator is a main one.
 
     The CPU on fewer than all cores has no answer.
     """

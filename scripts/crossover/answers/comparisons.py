@@ -1,4 +1,4 @@
-"""Answers other than crossovers: on the sides named in `asks`, devices, settings, data loading, latency, throughput."""
+"""Answers on times, speed-ups, data loading, latency and throughput, and on the sides named in `asks`."""
 
 from __future__ import annotations
 
@@ -44,14 +44,13 @@ from crossover.tables.run_tables import RunTables
 from crossover.text import cores_text
 
 BOUND = 0.5
-"""Share of a step above which data loading counts as its bottleneck."""
+"""Share of a step above which loading or copying data counts as the bottleneck of the step."""
 
 BASELINE_SETTING = {**BASELINE_SETTINGS, "variant": PLAIN}
-"""The baseline setting, with which others are compared."""
 
 
 def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """The answers of a study without crossovers; the kinds of its figures decide which are main ones."""
+    """The answers of a study without crossovers."""
     loading, ratios = _loading(tables), _ratios(tables)
     if "latency" in spec["figures"]:
         main = _latencies(tables)
@@ -65,7 +64,7 @@ def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 
 def _has_one_cell_per_device(cells: pd.DataFrame) -> bool:
-    """Whether the CPU and an accelerator have a time, and no device has several cells."""
+    """Whether the CPU and an accelerator have a time, and no device of a machine has several timed cells."""
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     counts = timed.groupby(["machine", "device"]).size()
     return BASELINE in set(timed["device"]) and timed["device"].nunique() > 1 and bool((counts == 1).all())
@@ -119,7 +118,8 @@ def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[
 def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     """The speed-up per sample of the fastest setting over the baseline setting, at the largest size.
 
-    If the baseline setting is the fastest or was not measured, the second fastest setting takes its place.
+    If the baseline setting is the fastest or was not measured, the second fastest setting takes its place. If there is
+    only one setting, the answer is the time of a step.
     """
     at_largest = cells[cells["size"] == cells["size"].max()]
     rows = records(at_largest)
@@ -155,7 +155,7 @@ def _step_time(cell: Mapping[str, Any]) -> Row:
 
 
 def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
-    """The CPU's time at both ends of each series; series closest to the baseline setting come first."""
+    """The CPU's step time at both ends of each series; series closest to the baseline setting come first."""
     cells = (tables.cells if x_axis == CPU_THREADS else on_all_cores(tables.cells)).dropna(subset=["step_time_s"])
     axes = series_axes(x_axis)
     varied_axes = varying(cells, axes)
@@ -169,7 +169,7 @@ def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def _place(cell: Mapping[str, Any], x_axis: str) -> Row:
-    """A cell's position on the x axis, in words; over numbers of cores, the device is 'CPU' for all of them."""
+    """A cell's position on the x axis, in words; if this is a number of cores, the device is called just 'CPU'."""
     if x_axis == CPU_THREADS:
         return {"device": side_word(BASELINE), "place": cores_text(cell["threads"], "CPU core")}
     return {"place": name_by(cell, [X_AXES[x_axis]])}
@@ -265,7 +265,7 @@ def _latencies(tables: RunTables) -> list[Row]:
 
 
 def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
-    """One answer per metric, for each series and device with both sides, at its largest size; accelerators first.
+    """One answer per metric, series and device, at the largest size that has both sides; accelerators first.
 
     The study chose the sides before the measurement, so the intervals need no correction for selection.
     """

@@ -1,4 +1,4 @@
-"""Answers on crossovers (of devices, settings, and tuned devices), start-up pay-back, and the effect of transfers."""
+"""Answers on crossovers, on tuning, on the pay-back of a longer start-up, and on the effect of transfers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ RESIDENT = PROTOCOLS[0]
 
 
 def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row]:
-    """One answer for each crossover of a study: main ones first, those over a second axis last."""
+    """Answers on the crossovers of a study: main ones first, those over a second axis last."""
     crossovers, main = _crossovers_to_answer(tables)
     with_product_names = _has_several_accelerators(crossovers)
     order = sorted(crossovers.index, key=lambda index: index not in main)
@@ -71,8 +71,8 @@ def _steps_of_run(steps_per_run: StepsPerRun, row: Mapping[str, Any]) -> int | N
 def _crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
     """The crossovers of a study that get an answer, and the index labels of the main ones.
 
-    Main ones compare devices in all costs, or precisions and executions if the CPU has no time. For two sides on one
-    device, money is left out, since it is proportional to time.
+    Main ones compare devices or, if the CPU has no time, other pairs. For pairs other than `device`, money is left
+    out, since on one device it is proportional to time.
     """
     pair = tables.crossovers["pair"]
     others = ~pair.isin([BEST, REFERENCE]) & (tables.crossovers["cost"] != "money")
@@ -110,7 +110,7 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
     """The number of steps after which the side with the faster step has made up for its longer start-up.
 
     One answer for each main crossover in time, at the largest point; a main answer if the study has a run (`has_run`).
-    No answer without a significant difference in step time or, without a run, if the faster side also starts sooner.
+    No answer without a significant difference in step time or, without a run, if less than one step is needed.
     """
     crossovers, main = _crossovers_to_answer(tables)
     varied_axes, with_product_names = varying(tables.cells, series_axes(x_axis)), _has_several_accelerators(crossovers)
@@ -149,7 +149,7 @@ ONE_SIDED = ("below_range", "above_range", "edge_tie")
 
 
 def crossover_columns(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
-    """The columns of every answer on a crossover: its position, sides and caveats."""
+    """Columns that answers on crossovers share: position, sides and caveats."""
     decided = row["status"] not in ("incomplete", "undecided")
     without_interval = row["crossover_low"] is None and row["crossover_high"] is None
     caveats = ["one_trial"] if row["trials"] == 1 and without_interval else []
@@ -196,7 +196,7 @@ def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline
 
 
 def speedups_of(row: Mapping[str, Any], ratios: pd.DataFrame) -> pd.DataFrame:
-    """The ratios of a crossover's two sides, indexed by their point on its x axis."""
+    """The ratios between the two sides of a crossover, indexed by position on the crossover's x axis."""
     pair = ["pair", "device", "baseline", "baseline_machine", "contender"]
     if row["x_axis"] == CPU_THREADS:
         pair.remove("baseline")  # in ratios, the baseline is the CPU with its number of cores
@@ -244,7 +244,7 @@ def caveats_of_series(row: Mapping[str, Any], tables: RunTables) -> list[str]:
 
 
 def sides_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
-    """The cells of a crossover's two sides, with column `x`; for a reference, those of both machines."""
+    """The cells of a crossover's series on the compared devices, with column `x`; for a reference, of both machines."""
     axes = [axis for axis in series_axes(row["x_axis"]) if axis != row["pair"]]
     cells = tables.cells
     if row["pair"] == REFERENCE:
@@ -294,7 +294,7 @@ def _transfer_answer(transferred: dict[str, Any], resident: dict[str, Any], vari
 
 
 def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The crossovers of accelerators with the CPU, both in their fastest configurations, and the shift by tuning.
+    """The crossovers of accelerators with the CPU, both in their fastest configurations, and how far tuning moves them.
 
     Without crossovers of tuned devices, the speed-up that tuning gives each device.
     """
@@ -393,7 +393,7 @@ def _fastest_of(chosen: pd.DataFrame, candidates: pd.DataFrame, row: Mapping[str
 
 
 def _candidate_words(candidate: dict[str, Any], candidates: pd.DataFrame) -> str:
-    """The name of a candidate: its execution, the other axes that vary among candidates, and cores if not all."""
+    """The name of a candidate: its execution, other axes that vary among candidates, and cores if fewer than all."""
     axes = [axis for axis in CANDIDATE_AXES if axis != "device"]
     named = [axis for axis in axes if axis == "execution" or candidates[axis].nunique() > 1]
     cores = [side_word(candidate["side"]).partition(" ")[2]] if threads_of_side(candidate["side"]) else []

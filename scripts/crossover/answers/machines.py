@@ -1,4 +1,4 @@
-"""Answers on several machines: the fastest or cheapest one, references, and limits from a reference's roofs."""
+"""Answers on several machines: rankings, comparisons with references, and limits from a reference's roofs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from crossover.tables.run_tables import RunTables
 
 
 def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
-    """The rows of table `machines` in the series of a study's first crossover that has a ranking; empty without one."""
+    """The rows of table `machines` in the series of the first crossover with a ranking; empty without a ranking."""
     crossovers = tables.crossovers
     of_devices = crossovers["pair"].isin(["device", REFERENCE]) & (crossovers["baseline"] == BASELINE)
     for crossover in records(crossovers[of_devices]):
@@ -67,8 +67,8 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> list[Row]:
-    """One answer per series and reference: its GPU over this machine's CPU or, if this machine has a GPU
-    (`accelerated`), its devices over the same kinds of devices here.
+    """Answers on each reference: on crossovers of the reference's GPU with this machine's CPU or, if this machine has a
+    GPU (`accelerated`), on the ratios between devices of the same kind.
     """
     varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
     if accelerated:
@@ -97,7 +97,7 @@ def _reference_answer(
 
 
 def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) -> list[Row]:
-    """One answer per series and device: its slowdown relative to the same kind of device of a reference."""
+    """For each series and device, how much slower the device is here than the same kind of device of a reference."""
     ratios = tables.ratios[
         (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] == tables.ratios["machine"])
     ]
@@ -126,7 +126,7 @@ def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) 
 
 
 def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The highest speed-up that a reference's roofs allow if the model was not measured on its GPU.
+    """The highest speed-up that a reference's roofs allow if the model was not measured on the reference's GPU.
 
     One answer per series, at the largest point, for the reference with the highest limit there.
     """

@@ -12,14 +12,14 @@ from crossover.tables.frames import at_common_points, device_name_of, first_row,
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
 
 SETTINGS = ["variant", "precision", "execution"]
-"""Axes that a user may change to save memory without changing the work of a step."""
+"""Axes whose values are compared by their peak memory."""
 
 NEARLY_FULL = 0.9
-"""Share of a device's memory above which it counts as nearly full: the peak lacks the context and reserved memory."""
+"""Share of a device's memory above which a peak nearly fills it; a peak omits the context and reserved memory."""
 
 
 def memory_answers(cells: pd.DataFrame) -> list[Row]:
-    """Answers for each machine's accelerators or, if it has none, its CPU; empty if memory was not measured."""
+    """Answers for each machine's accelerators or, if it has none, its CPU."""
     answers = []
     for machine, machine_cells in on_all_cores(cells).groupby("machine", sort=False):
         devices = [device for device in DEVICES if (machine_cells["device"] == device).any()]

@@ -16,7 +16,7 @@ from crossover.tables.labels import machine_words, side_word
 from crossover.text import listed
 
 BY_PRIORITY = ("single_trial", "better", "worse", "inconclusive", "equivalent")
-"""Conclusions by priority: a study's conclusion is the first of these that any of its cells has."""
+"""Conclusions on cells; the first that occurs is the study's, unless some cells are better and others worse."""
 
 
 def quality_answer(trained: pd.DataFrame) -> Row:

@@ -1,4 +1,4 @@
-"""The content of thresholds.json, for programs: crossovers, and the sizes at which either device is faster."""
+"""The content of thresholds.json, for programs: crossovers, and the ranges in which the GPU or the CPU is faster."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 """An answer: values by column of table `answers` (`crossover.tables.registry.ANSWERS`); omitted columns are empty."""
 
 COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
-"""Statuses of a comparison of two sides, the faster one named first."""
+"""Statuses of a comparison that names the faster side first."""
 
 KINDS = {
     "asked": (*COMPARED, EQUIVALENT, "more", "less"),

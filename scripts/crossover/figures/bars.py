@@ -52,7 +52,7 @@ def _draw_capacity(cells: pd.DataFrame, axes: Axes) -> None:
 
 
 def _memory_panel(view: StudyView, cells: pd.DataFrame) -> Panel:
-    """One bar per series of a device, at the largest size with a known peak; without one, the status at the largest."""
+    """One bar per series of a device, at the largest size with a known peak; without a known peak, only the status."""
     shown = pd.concat([_largest(line) for _, line in cells.groupby(DEVICE_LINE_AXES, sort=False)])
     named = varying(shown)
     capacity = shown["capacity_bytes"].max()

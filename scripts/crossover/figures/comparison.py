@@ -88,7 +88,7 @@ def _rows(view: StudyView) -> list[Row]:
 
 
 def _matches(run: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[str]) -> bool:
-    """Whether a published run matches a cell on every axis that it states, which include the size if sizes vary."""
+    """Whether a published run matches a cell on every axis that the run states; if sizes vary, it must state one."""
     if "size" in named and run["size"] is None:
         return False
     return all(run[axis] == cell[axis] for axis in NAMED_AXES if run.get(axis) is not None)

@@ -1,4 +1,4 @@
-"""Figure of the latency, measured correctly and with each common mistake."""
+"""Figure of the latency, measured correctly and with common mistakes."""
 
 from __future__ import annotations
 

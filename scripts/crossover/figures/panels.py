@@ -1,4 +1,4 @@
-"""Draw panels below each other, each with lines or bars, and with a legend beside it."""
+"""Draw a column of panels, each with lines or bars and with a legend beside it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Line:
     refined: Floats
     """The x of points that refinement added, drawn hollow."""
     dots: Dots | None = None
-    """The single trials behind the points."""
+    """The trials behind the points."""
     lost: Floats = field(default_factory=lambda: np.array([]))
     """The x of cells whose status is not ok, drawn as crosses at the lower edge."""
     ring: int | None = None
@@ -90,7 +90,7 @@ class Panel:
     title: str
     lines: Sequence[Line]
     decorate: Callable[[Axes], None]
-    """Draws everything except lines: crossovers, published points, a level, bars."""
+    """Draws what is not in `lines`, such as crossovers, published points or bars."""
     finish: Callable[[Axes], None] | None = None
     """Changes labels or ticks after everything is drawn."""
     bars: int = 0
@@ -202,7 +202,7 @@ def line_of(
 
 
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
-    """A line of a pair's ratios; a size is lost if the status of either side is not ok."""
+    """A line of a pair's ratios; sizes at which a cell of the series is not ok are marked as lost."""
     first, x = first_row(rows), column(rows, "x")
     cells = rows_with(view.cells, series_axes(view.x_axis), first)
     cells = cells[cells["device"].isin([first["device"], first["baseline"]])]
@@ -239,7 +239,7 @@ def draw_panels(
     shares: bool = False,
     nothing: str = "Nothing that this figure shows was measured.",
 ) -> Figure:
-    """Draw panels below each other. Lines share a logarithmic x axis; with `shares`, y is linear from 0 to 1."""
+    """Draw a column of panels. Lines share a logarithmic x axis; with `shares`, y is linear from 0 to 1."""
     if not panels:
         return blank_figure(view.title, nothing)
     figure, axes_of_panels = stacked_axes(view.title, len(panels))
@@ -298,7 +298,7 @@ def _size_figure(figure: Figure, drawn: Sequence[tuple[Axes, Panel]]) -> None:
 
 
 def draw_legend(axes: Axes) -> int:
-    """Draw a legend right of a panel if there are entries; return its number of rows of text."""
+    """Draw a legend to the right of a panel if there are entries; return its number of rows of text."""
     handles, labels = axes.get_legend_handles_labels()
     rows = [wrapped(label, LEGEND_LETTERS) for label in labels]
     if handles:
@@ -347,7 +347,7 @@ def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) ->
 def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
     """Limit the y axis to the points, with space for rows of crosses below them.
 
-    Wide intervals, such as those from two trials, would compress all else.
+    If the axis covered wide intervals, such as those from two trials, the lines would look flat.
     """
     axes.set_autoscaley_on(False)
     points = [y for line in panel.lines for y in line.y if y > 0]
@@ -389,7 +389,7 @@ def mark_published_crossover(axes: Axes, view: StudyView) -> None:
 
 
 def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str) -> None:
-    """Draw published points, each series with a marker, a grey and a legend entry of its own."""
+    """Draw published points, each series with a marker, a grey and a legend entry."""
     for series in published_series(rows, [x], ["device", "hardware", "label"]):
         points = [[float(run[axis]) for run in series.runs] for axis in (x, y)]
         colour, marker = published_look(PUBLISHED_GREYS, series.rank)
@@ -399,5 +399,5 @@ def plot_published(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str
 
 
 def published_name(row: Mapping[str, Any]) -> str:
-    """Hardware and label of a published result; without either, its device."""
+    """Hardware and label of a published result; if it has neither, its device."""
     return ", ".join(words for words in (row["hardware"], row["label"]) if words) or side_word(row["device"])

@@ -61,7 +61,7 @@ FIGURES: Mapping[str, Kind] = {
 
 
 def figures_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The pairs of study and kind of figure for which a run has data, in the order of the studies' files."""
+    """The pairs of study and kind of figure that apply to the tables of a run, in the order of the studies' files."""
     return [
         (name, kind)
         for name, spec in studies.items()
@@ -80,7 +80,7 @@ def draw_run(
 ) -> list[Path]:
     """Draw the wanted pairs of study and kind into `{folder}/{study}/{kind}.svg`, .pdf and .png; return the paths.
 
-    The same tables give byte-identical files.
+    In the same environment, the same tables give byte-identical files.
     """
     views = {study: study_view(tables, studies[study], study, currency) for study, _ in wanted}
     use_style()
@@ -101,7 +101,7 @@ def _save(views: Mapping[str, StudyView], folder: Path, study_and_kind: tuple[st
     if figure.axes:
         ConstrainedLayoutEngine().execute(figure)
     for axes in figure.axes:
-        # The last digits of the layout differ between processes, and identifiers in the files depend on them.
+        # The last digits of the layout can differ between processes, and identifiers in the files depend on them.
         axes.set_position(np.round(axes.get_position().bounds, 6).tolist())
     paths = [folder / study / f"{kind}{suffix}" for suffix in SUFFIXES]
     for path in paths:

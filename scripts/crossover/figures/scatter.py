@@ -31,7 +31,6 @@ from crossover.tables.roofs import Roofs
 from crossover.text import bytes_text, listed, number_text, spaced
 
 TRADE_OFF_IN, ROOFLINE_IN = 3.6, 3.4
-"""Height of a panel."""
 UNDER = 0.2
 """The x axis of a roofline extends from the lowest FLOP per byte times this factor to the highest divided by it."""
 

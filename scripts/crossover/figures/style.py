@@ -26,7 +26,7 @@ from matplotlib.ticker import (
 from crossover.config.words import HALF, threads_of_side
 
 DEVICE_COLOURS = {"cpu": "#0072B2", "cuda": "#D55E00", "mps": "#D55E00", "xpu": "#D55E00"}
-"""From the palette of Okabe and Ito, safe for colour-blind readers."""
+"""Colours from the palette of Okabe and Ito, which colour-blind readers can tell apart."""
 PUBLISHED_COLOURS = {
     "cpu": ("#0072B2", "#004266", "#4DA6DB"),
     **dict.fromkeys(("cuda", "mps", "xpu"), ("#D55E00", "#7A3600", "#F29A5C")),
@@ -94,7 +94,7 @@ def use_style() -> None:
 
 
 def stacked_axes(title: str, count: int, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` axes below each other; `options` are those of `plt.subplots`."""
+    """A figure with a column of `count` axes; `options` are those of `plt.subplots`."""
     use_style()
     figure, grid = plt.subplots(count, 1, squeeze=False, **options)
     figure.suptitle(title, x=0.01, ha="left")
@@ -111,7 +111,7 @@ def blank_figure(title: str, sentence: str) -> Figure:
 
 
 def side_look(device: str) -> tuple[str, str]:
-    """Colour and dashes of a device; lighter and not solid for a CPU on fewer cores."""
+    """Colour and dashes of a device; lighter and not solid for the CPU on fewer cores."""
     threads = threads_of_side(device)
     if threads is None:
         return DEVICE_COLOURS[device], "-"
@@ -129,7 +129,7 @@ def wrapped(text: str, letters: int) -> str:
 
 
 def worded(words: Callable[[float], str]) -> Formatter:
-    """Make a tick formatter from a function of crossover.text."""
+    """Make a tick formatter from a function that formats a number."""
     return FuncFormatter(lambda value, _: words(value))
 
 
@@ -137,7 +137,7 @@ SECONDS, BYTES = EngFormatter("s"), EngFormatter("B")
 
 
 def log_ticks(axis: Axis, formatter: Formatter) -> None:
-    """Set ticks at round numbers on a logarithmic axis, whether it covers less than a decade or many."""
+    """Set ticks at round numbers on a logarithmic axis."""
     low, high = axis.get_view_interval()
     decades = math.log10(high / low) if 0 < low < high else 1
     if decades < 0.7:

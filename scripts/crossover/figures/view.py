@@ -37,8 +37,8 @@ class StudyView:
     """A study's file and tables, prepared for drawing: trials, cells and ratios have column `x`, their point on the x
     axis.
 
-    Over `cpu_threads`, the CPU is named `cpu` on any number of cores, and an accelerator's rows are repeated at each
-    number of threads.
+    If the x axis is `cpu_threads`, the CPU is named `cpu` on any number of cores, and an accelerator's trials and cells
+    are repeated at each number of threads.
     """
 
     spec: Mapping[str, Any]
@@ -105,7 +105,7 @@ class StudyView:
         return f"{self.x_label()}\n{wrapped('; '.join(names), NOTE_LETTERS)}"
 
     def on_all_cores(self) -> StudyView:
-        """This view without the CPU on fewer than all cores."""
+        """This view without trials and cells of the CPU on fewer than all cores."""
         tables = {name: on_all_cores(getattr(self.tables, name)) for name in ("measurements", "cells", "latencies")}
         return replace(self, tables=replace(self.tables, **tables))
 
@@ -166,7 +166,7 @@ def _over_second_axis(tables: RunTables) -> pd.DataFrame:
 
 
 def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
-    """Name the CPU `cpu` on any number of cores, and repeat an accelerator's rows at each number of threads."""
+    """Name the CPU `cpu` on any number of cores; repeat an accelerator's trials or cells at each number of threads."""
     if "baseline" in rows:
         return rows.assign(baseline=[BASELINE if is_cpu(str(side)) else side for side in rows["baseline"]])
     accelerated = ~rows["device"].map(is_cpu).astype(bool)

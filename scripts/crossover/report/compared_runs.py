@@ -39,14 +39,14 @@ from crossover.text import percent_text
 NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
 FINISHED = "name the results folder of a finished run"
 MOST_LINES = 40
-"""Maximum number of cells shown on the terminal; the CSV file has all."""
+"""Maximum number of cells shown on the terminal or in Markdown."""
 
 
 def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the trials of two runs, each given as a results folder or as folder:study.
 
-    If only one names a study, it applies to both; two studies with different names are compared under the first name.
-    Raises UserError if both are the same run, or if a table cannot be read or lacks the study.
+    If only one names a study, this study is read from both; two studies with different names are compared under the
+    first name. Raises UserError if both arguments are the same, or if the trials of a run cannot be compared.
     """
     (first_folder, first_study), (second_folder, second_study) = map(_folder_and_study, (first, second))
     if (first_folder, first_study) == (second_folder, second_study):
@@ -59,8 +59,8 @@ def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 def read_identical(names: Sequence[str], second: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Read the trials of identical runs for calibration, by name of the run, in the studies of the new run `second`.
 
-    Raises UserError for fewer than LEAST_IDENTICAL runs, for a run named twice, and for a run that lacks the studies or
-    differs from the new run in hardware, torch or model.
+    Raises UserError for fewer than LEAST_IDENTICAL runs, for a run named twice, and for a run that has none of the
+    studies or is not comparable with the new run.
     """
     if len({*names}) < max(len(names), LEAST_IDENTICAL):
         raise UserError(f"--calibrate: {', '.join(names)}; allowed: {LEAST_IDENTICAL} or more runs, each named once")
@@ -143,7 +143,7 @@ CODE_WORDS = {
 
 
 def _code_lines(in_both: pd.DataFrame) -> list[str]:
-    """Lines on parts of the code that differ or are not recorded, with cells and studies, and on differing packages."""
+    """Lines on parts of the code that differ or were not recorded, and on packages that differ."""
     lines = []
     for column, outcome in (("differing_code", "not the same"), ("unrecorded_code", "not recorded")):
         for part, words in CODE_WORDS.items():

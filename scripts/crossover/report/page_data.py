@@ -28,7 +28,7 @@ from crossover.tables.run_tables import RunTables
 from crossover.text import SINGULAR
 
 DIGITS = 8
-"""Significant digits of numbers in the data; at most three are displayed."""
+"""Significant digits of floats in the data."""
 
 COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
 """Splits a command into parts, most of which are the same for all cells."""
@@ -84,7 +84,7 @@ def _rank(item: tuple[str, Column]) -> int:
 
 
 def encoded(values: Sequence[Any]) -> list[Any] | dict[str, Any]:
-    """Encode a column as {"all": value} or {"values": distinct values, "at": indices} if that is shorter."""
+    """Encode a column as {"all": value} or {"values": distinct values, "at": indices} if values repeat."""
     distinct = list(dict.fromkeys(values))
     if len(distinct) == 1:
         return {"all": distinct[0]}
@@ -196,7 +196,7 @@ def _jobs(tables: RunTables) -> list[list[Any] | None]:
     """For each cell, mean start-up and step time in seconds, their covariances, and the number of trials.
 
     The covariances are the variance of the mean start-up, its covariance with the mean step time, and the variance of
-    the latter; None with one trial. A cell without a known start-up has None.
+    the mean step time; None with one trial. A cell without a known start-up has None.
     """
     ok = tables.measurements[tables.measurements["status"] == "ok"]
     ok = ok.assign(startup_s=startups_of(ok)).dropna(subset=["startup_s", "step_time_s"])
@@ -289,10 +289,10 @@ SHOWN_OVER: Mapping[str, tuple[str, ...]] = {
 
 
 def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
-    """A crossover on an axis: its value, the ends of its interval or bracket, and a text; None without a value.
+    """A crossover on an axis: its value, the ends of its interval or bracket, and a text; None if these are unknown.
 
-    A crossover with a reference is only a range: its value allows for this machine's CPU, unlike the reference's times
-    in the chart.
+    A crossover with a reference is only a range: its value is adjusted to this machine's CPU, unlike the reference's
+    times in the chart.
     """
     column = f"crossover_{axis}" if X_AXES[axis] == "size" else "crossover"
     value, low, high = (row[f"{column}{end}"] for end in ENDS)

@@ -56,7 +56,7 @@ METADATA = {column.name: column.metadata for column in fields(Measurement)}
 DOCS = {name: str(METADATA[name]["doc"]).replace("`", "") for name in COLUMNS}
 
 MOST_VALUES = 8
-"""Maximum number of values listed for a column; further ones are counted."""
+"""Maximum number of values listed for a column; further ones are only counted."""
 
 PACKAGES = (
     *("snakemake", "pandas", "numpy", "scipy", "pyarrow", "scikit-learn", "matplotlib", "seaborn", "jinja2"),
@@ -79,7 +79,7 @@ def provenance(
     folder: Path,
     made_at: str,
 ) -> dict[str, Any]:
-    """The content of provenance.json, which the page shows too.
+    """The content of provenance.json, to which `write_report` adds merged runs, progress and problems.
 
     `tables` are the trials and the trainings. `config` and `studies` are completed with defaults; the config is None
     for merged runs. `files` that exist are listed with checksums and paths relative to `folder`, where the page is.
@@ -122,7 +122,7 @@ def _file_facts(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
-    """The versions of the code that measured, each with its number of rows; an unrecorded version is None."""
+    """The versions of the code that measured the rows, each with its number of rows; an unrecorded version is None."""
     columns = ["code_version", "crossover_version"]
     rows = pd.concat([table.reindex(columns=columns).astype(object) for table in tables])
     sizes = rows.groupby(columns, sort=False, dropna=False).size()
@@ -200,7 +200,7 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     rows = pd.concat(filled, ignore_index=True)
     rows["device"] = rows["device"].str.partition("-")[0]
     rows["machine"] = rows["machine"].fillna(HERE)
-    # A trial that ended before it recorded its host has the host of other trials on its device.
+    # A trial that ended before it recorded its host is assigned that of another trial on the device.
     rows[keys] = rows[keys].where(
         rows["device_name"].notna(), rows.groupby(["machine", "device"])[keys].transform("first")
     )
@@ -236,7 +236,7 @@ def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
-    """The columns to compare by title, with a column for each package and each number of the effort."""
+    """The columns to compare, by title, with a column for each package and each number of the effort."""
     columns = {DOCS[column].partition(",")[0]: measurements[column] for column in VERSIONS}
     for column, word in (("packages", "version of {}"), ("effort", "effort {}")):
         texts = measurements[column].dropna()

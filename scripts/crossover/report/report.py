@@ -45,7 +45,7 @@ from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, S
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
 SAFE = " !'$()*+,-./:;=?@_~"
-"""Characters that are not escaped in a data URI."""
+"""Punctuation that is not escaped in a data URI."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,10 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The split of an accelerator's step where its time is closest to the CPU's, or of a CPU step if there is none."""
+    """The split of an accelerator's step, of the cell whose time is closest to the CPU's.
+
+    Without an accelerator, the split of a CPU step.
+    """
     cells = tables.cells[is_analysed(tables.cells)]
     accelerated = [not is_cpu(device) for device in cells["device"]]
     rows = cells[accelerated] if any(accelerated) else cells[cells["device"] == BASELINE]

@@ -29,14 +29,14 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import TABLE_NAMES
 
 TOLERANCE = 1e-9
-"""Relative difference up to which two numbers are equal, since versions of NumPy round differently."""
+"""Relative difference up to which two numbers count as equal, since versions of NumPy may round differently."""
 
 KEYS = ("code_key", "model_key", "measurement_key")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """An error in a file or, if not `is_wrong`, something that could not be checked."""
+    """An error in a file or, if not `is_wrong`, a remark."""
 
     file: str
     what: str
@@ -108,7 +108,7 @@ def check_files(folder: Path, provenance: Mapping[str, Any], is_of_this_version:
 
 
 def check_rows(rows: pd.DataFrame) -> Iterator[str]:
-    """Describe errors in trials: contradictions in a row, and different keys for the same model on a machine."""
+    """Describe errors in trials: in single rows, and different keys for the same model on a machine."""
     for row in rows.to_dict("records"):
         yield from (f"{_name(row)}, trial {row['trial']}: {what}" for what in _check_row(row))
     axes = ["machine", "study", "workload", "model"]
@@ -119,9 +119,9 @@ def check_rows(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def check_numbers(file: str, rows: pd.DataFrame, omits_invalid: bool = False) -> Iterator[Finding]:
-    """Yield a finding for each cell with a duplicate or missing trial.
+    """Yield a finding for each cell whose trials are not numbered from 1 without gaps or duplicates.
 
-    With `omits_invalid`, as for a reference, a missing trial is not an error.
+    With `omits_invalid`, as for a reference, a gap is not an error.
     """
     for key, cell in rows.groupby(CELL_AXES, sort=False):
         numbers = sorted(cell["trial"])
@@ -158,7 +158,7 @@ def _name(row: Mapping[Any, Any]) -> str:
 def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
     """Compare a CSV file with the table of the same name; yield a finding if they differ.
 
-    The table is written as CSV and read back first, since versions of pandas differ in writing 1 or 1.0.
+    The table is written as CSV and read back first, since versions of pandas differ in whether they write 1 or 1.0.
     """
     with TemporaryDirectory() as folder:
         lists = table.map(lambda value: value.tolist() if isinstance(value, np.ndarray) else value)

@@ -18,7 +18,7 @@ CROSSING = ("crossover", "reference", "best")
 def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The main answers of a study, without the one on memory, which the report gives once for all studies.
 
-    An answer that no GPU was measured is left out if there are others.
+    The answer which says that no GPU was measured is left out if there are others.
     """
     main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
     return [answer for answer in main if answer["status"] != "no_accelerator"] or main
@@ -32,7 +32,7 @@ def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[
     - `last`: the time at the largest size, if `answer` is the time at the smallest
     - `tuned`: the answer for the fastest configurations, if tuning changes it
     - `shown`: all answers in the row
-    - `series`: the number of series with a main answer of the same kind and cost
+    - `series`: the number of series and devices with a main answer of the same kind and cost
     - `bar`, `tuned_bar`: the bars of `answer` and `tuned`
     - `claim`: the published claim to compare with
     """
@@ -81,7 +81,7 @@ def _interval(answer: Answer) -> tuple[float | None, float | None]:
 def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The published claim closest to an answer: on a crossover if the answer is on one, then on the same machine.
 
-    None if there is no published claim on the answer's device.
+    Unless the answer is on a crossover, claims on other devices are left out. None if no claim remains.
     """
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
@@ -102,7 +102,7 @@ def bar_of(answer: Answer) -> list[dict[str, Any]]:
     """The parts of a bar over the measured sizes, each with its faster side (cpu, gpu or inconclusive), ends and share.
 
     Within the crossover's interval, or without a significant difference, the side is inconclusive. Shares are on a
-    logarithmic scale. Empty for an answer that is not on a crossover in time.
+    logarithmic scale. Empty, for example, for an answer that is not on a crossover in time.
     """
     smallest, largest = answer["smallest"], answer["largest"]
     if answer["kind"] not in CROSSING or answer["cost"] != "time" or smallest is None or not 0 < smallest < largest:

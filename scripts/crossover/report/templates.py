@@ -49,7 +49,7 @@ def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Pa
 class Templates(Environment):
     """Environment without Jinja's fallback from `mapping[key]` to an attribute.
 
-    A key may be what sizes count, such as 'values', which is also the name of a method.
+    A key that a mapping lacks, such as the unit 'values', may be the name of a method.
     """
 
     def getitem(self, obj: Any, argument: Any) -> Any:
@@ -106,7 +106,7 @@ def as_yaml(values: Any) -> str:
 
 
 def amount_text(value: float, unit: str) -> str:
-    """Format a value with its unit, or a position on an axis without it."""
+    """Format a value with its unit, or a position on an axis without its unit."""
     return _OF_UNIT[unit](value) if unit in _OF_UNIT else place_text(value, unit)
 
 
