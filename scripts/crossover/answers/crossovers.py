@@ -72,7 +72,7 @@ def _crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
     """The crossovers of a study that get an answer, and the index labels of the main ones.
 
     Main ones compare devices or, if the CPU has no time, other pairs. For pairs other than `device`, money is left
-    out, since on one device it is proportional to time.
+    out: on one device it is proportional to time, and rankings compare the money of machines.
     """
     pair = tables.crossovers["pair"]
     others = ~pair.isin([BEST, REFERENCE]) & (tables.crossovers["cost"] != "money")
