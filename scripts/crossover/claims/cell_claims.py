@@ -34,7 +34,7 @@ from crossover.tables.labels import side_word
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC, claim_metrics
 
 MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
-"""Verdicts by priority: that of a claim is the first in this order that any of its cells has."""
+"""Verdicts by priority: a claim about quality gets the first in this order that any of its cells has."""
 
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:

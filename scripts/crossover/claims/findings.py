@@ -68,7 +68,7 @@ class Finding:
 
 
 class NoFindingError(Exception):
-    """The measurements lack the data for a claim."""
+    """A claim cannot be judged; `finding` has the reason."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
         super().__init__(reason, place)

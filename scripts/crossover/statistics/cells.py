@@ -56,7 +56,7 @@ def summarise(
     `origin` is one of ORIGINS in `crossover.tables.registry`. A cell is `ok` if all its trials are. Otherwise it has
     the status of the first trial that is not ok, and its time comes from the ok trials.
     """
-    # With arrays, ten thousand cells take as long as a few hundred with pandas.
+    # Arrays are much faster than a pandas table per cell.
     columns = {
         name: measurements[name].to_numpy(object) for name in (*CELL_AXES, *OF_FIRST_TRIAL, "status", "reason", "flags")
     }
@@ -119,8 +119,8 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
 def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) -> float:
     """Price per hour of the whole machine, even if a step uses only a part of it; NaN if none is given.
 
-    The price of a reference is looked up by its name, then by its device; that of this machine by its device, then
-    under `here`.
+    The price of a reference is looked up under its name, then under its device; that of this machine under its device,
+    then under `here`.
     """
     keys = [BASELINE if is_cpu(device) else device]
     keys = [*keys, HERE] if machine == HERE else [machine, *keys]

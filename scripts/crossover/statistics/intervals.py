@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 
 COMPARISONS = ("faster", "slower", "equivalent", "inconclusive", "single_trial")
 FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL = COMPARISONS
-"""Outcomes of comparing a contender with a baseline. For values other than times, callers rename the first two."""
+"""Outcomes of comparing a contender with a baseline. For values other than times, callers may rename the first two."""
 
 ONE_TRIAL_LEAD = 2.0
 """Minimum speed-up that counts as significant without `has_intervals`. Of 54 pairs of single trials of the same step on
@@ -36,13 +36,13 @@ CLOCK_S = 1e-9
 BLOCK_S = 0.01
 """Shortest timed block of steps in the presets, in seconds."""
 CLOCK_RESOLUTION = CLOCK_S / BLOCK_S
-"""Resolution of a time, as a share of the time."""
+"""Resolution of a step time from a block of BLOCK_S, as a share of the time."""
 EVENT_RESOLUTION = 0.5e-6 / BLOCK_S
 """Resolution of a share of a block: CUDA events resolve 0.5 us (CUDA Runtime API, cudaEventElapsedTime)."""
 ENERGY_RESOLUTION = 0.1 / ENERGY_WINDOW_MIN_S
-"""Resolution of an energy, as a share of the energy: the update period of its counter over the window. GPUs update the
-counter every 20 to 100 ms (Yang, Adamek and Armour, "Part-time power measurements: nvidia-smi's lack of attention",
-2024), CPU packages every millisecond.
+"""Resolution of an energy, as a share of the energy: the longest update period of a counter over the window. GPUs
+update their counter every 20 to 100 ms (Yang, Adamek and Armour, "Part-time power measurements: nvidia-smi's lack of
+attention", 2024), CPU packages every millisecond.
 """
 RESOLUTIONS = {
     "time": CLOCK_RESOLUTION,
@@ -176,8 +176,8 @@ def has_intervals(half_widths: Floats) -> bool:
 def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
     """The sign of each log ratio of a series (-1, 0 or 1), or 0 where it is not significant.
 
-    A log ratio without a finite half width is not significant. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or
-    more counts as significant.
+    With `has_intervals`, a log ratio without a finite half width is not significant. Otherwise a lead of ONE_TRIAL_LEAD
+    or more counts as significant.
     """
     thresholds = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
     return np.where(np.abs(log_ratios) >= thresholds, np.sign(log_ratios), 0.0)
@@ -223,8 +223,8 @@ def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
 def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
     """Compare a contender with a baseline: one of COMPARISONS, or `more` or `less` in place of the first two.
 
-    `ratio` is the baseline's time over the contender's. They are equivalent if its interval lies between
-    1 / (1 + margin) and 1 + margin.
+    `ratio` is the baseline's time over the contender's. The two are equivalent if the interval of the ratio
+    lies between 1 / (1 + margin) and 1 + margin.
     """
     low, high = (None if end is None else math.log(end) for end in (ratio.low, ratio.high))
     return decided(low, high, math.log1p(margin), more, less)

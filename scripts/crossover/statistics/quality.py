@@ -90,7 +90,7 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any
 def scores_of_rows(
     labels: NDArray[np.int64], predictions: NDArray[np.int64], classes: int
 ) -> dict[str, NDArray[np.float64]]:
-    """A score per row for each metric: the mean of the scores is the metric, their variance gives its sampling error.
+    """For each metric, a score per row: the metric is the mean of the scores; their variance gives its sampling error.
 
     For accuracy, the score of a row is 1 if it was predicted correctly, otherwise 0. For F1, it is the metric plus the
     row's influence on it, by the derivative of F1 = 2 TP / (rows of the class + rows predicted as the class). This is

@@ -21,7 +21,7 @@ MARGIN = 0.02
 CODE = {"model": "model_key", "measurement": "measurement_key", "packages": "packages"}
 """The parts of a cell's code, with the columns of measurements that identify their versions."""
 OTHER = "other"
-"""Everything else in code_key: environment variables, and modification times of files that a user's model reads."""
+"""Everything else in code_key, such as the environment variables that a user's model reads."""
 CODE_COLUMNS = ("model", *CODE.values(), "code_key")
 
 COMPARISON_COLUMNS = (
@@ -73,7 +73,7 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
 
 
 def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object]:
-    """The parts of a cell's code that differ or are not recorded; none if code_key agrees."""
+    """The columns about the code of a cell, if it differs or may differ."""
     models, keys, packages = (
         [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
     )
