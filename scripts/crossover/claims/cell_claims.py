@@ -150,7 +150,7 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame) -> Findi
     """Compare the difference of each accelerator and precision from the CPU in fp32 with the limit.
 
     The finding is that of the decisive cell, by MOST_DECISIVE, then by the size of the difference. Unsupported
-    precisions are left out, and any other failed training makes its cell `no_data`. The CPU in other precisions counts
+    precisions are left out, and a cell with any other failed training is `no_data`. The CPU in other precisions counts
     only if `where` pins the device. Raises NoFindingError without data, and for trainings on generated rows, since
     these do not show the quality on real rows.
     """

@@ -144,7 +144,6 @@ def _single_line(crossovers: pd.DataFrame, study: str, form: CrossoverBetween) -
 
 
 def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> Finding:
-    """The finding from the sizes at which the accelerator is significantly slower or faster."""
     status, slower, faster = str(line["status"]), _number(line["slower_up_to"]), _number(line["faster_from"])
     low, high = (None, None) if slower is not None and faster is not None and slower >= faster else (slower, faster)
     if faster is not None and faster <= form.low:

@@ -59,7 +59,7 @@ class CandidatesAtSizes:
 
     @cached_property
     def at_best(self) -> dict[int, tuple[Candidate, Fastest, dict[Candidate, float]]]:
-        """By size: the fastest candidate, its corrected trials, and the chance of each timed candidate to be fastest."""
+        """By size: the fastest candidate, its corrected trials, and each timed candidate's chance of being the best."""
         at_sizes = {}
         for size, candidates in self.logs.items():
             if timed := [candidate for candidate, logs in candidates.items() if len(logs)]:

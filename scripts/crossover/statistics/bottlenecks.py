@@ -34,8 +34,8 @@ ALSO = 0.4
 """Minimum share of a second cause relative to that of the first, unless the intervals of both shares overlap."""
 
 PREDICTABLE = 0.1
-"""Minimum share of a step that must remain after a remedy for its gain to be predicted, since a short remainder runs
-with cold caches after a long wait. It does not apply to CUDA graphs.
+"""Share of a step that must remain after a remedy for the remedy's gain to be predicted, since a short remainder runs
+with cold caches after a long wait. The gain of CUDA graphs is predicted at any share.
 """
 
 TIMES = (
@@ -151,7 +151,7 @@ def _operators_s(seconds: Seconds) -> float:
 
 
 def _device_work(work_s: float, seconds: Seconds, roofs: RoofTimes) -> dict[str, float]:
-    """Seconds of the device's work by the roof that explains them, if any; products and the rest are judged apart."""
+    """Attribute the seconds of the device's work to roofs, separately for products and other operators."""
     operators_s, products_s, others_s = _operators_s(seconds), _or_0(seconds["products_s"]), _or_0(seconds["others_s"])
     if not operators_s:
         return {"unexplained": work_s}

@@ -69,10 +69,10 @@ def estimate_crossover(
     """Estimate the size at which `contender` and `baseline` take the same time, with its 95 % set.
 
     `measurements` has columns size, side, trial and step_time_s (seconds, or another cost; NaN if a trial has none). A
-    size is used if both sides have a time. If a side has two trials at fewer than two of several sizes, there is no
-    interval, and the status is based on leads of ONE_TRIAL_LEAD. Several rows of one trial count as one. `resolution`
-    is that of a cost, as a share of the cost (`crossover.statistics.intervals.RESOLUTIONS`). With `constant`, the
-    contender has the same trials at every size.
+    size is used if both sides have a time. With several sizes, there is no interval if a side has two trials at fewer
+    than two of them; the status is then based on leads of ONE_TRIAL_LEAD. Several rows of one trial count as one.
+    `resolution` is that of a cost, as a share of the cost (`crossover.statistics.intervals.RESOLUTIONS`). With
+    `constant`, the contender has the same trials at every size.
 
     Raises ValueError for a size that is unknown, infinite or not above 0.
     """

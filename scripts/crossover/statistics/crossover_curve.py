@@ -30,7 +30,7 @@ WITHOUT_ERROR = SampleMean(0.0, 0.0, 1)
 
 @dataclass(frozen=True)
 class Advantages:
-    """L = ln(baseline time) - ln(contender time) at every size measured on both sides, in ascending order."""
+    """L = ln(baseline time) - ln(contender time) at every size with a time on both sides, in ascending order."""
 
     sizes: Floats
     mean: Floats
@@ -51,15 +51,15 @@ class Advantages:
         return has_intervals(self.variance + self.shared.variance)
 
     def errors(self, variance: Floats, fourth: Floats, together: int = 1, confidence: float = LEVEL) -> Floats:
-        """Half widths of the intervals of L, from `variance` and `fourth`, to which those of `shared` are added."""
+        """Half widths of the intervals of L, from `variance` and `fourth` plus those of `shared`."""
         return t_errors(variance + self.shared.variance, fourth + self.shared.fourth, together, confidence)
 
     def sure_signs(self) -> Floats:
         """The sign of L at each size (-1, 0 or 1), or 0 where it is not significant.
 
-        The one-sided level at each size is MOST_WRONG / number of sizes (Bonferroni), but at least as strict as with
-        three sizes, which is stricter than the 95 % set. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or more
-        counts as significant.
+        The one-sided level at each size is MOST_WRONG / number of sizes (Bonferroni), or MOST_WRONG / 3 with fewer than
+        three sizes, and thus stricter than that of the 95 % set. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or
+        more counts as significant.
         """
         errors = self.errors(self.variance, self.fourth, max(3, len(self.sizes)), 1 - 2 * MOST_WRONG)
         return sure_signs(self.mean, errors)

@@ -49,8 +49,8 @@ of cases, and the limit from three runs in 20 %.
 
 OUTLYING = 1 / 3
 """A run is an outlier if the limit without it is less than this share of the limit, on a log scale. In simulations of
-five runs that differ by 5 % without an outlier, one is named in 1 % of cases with six cells, and in 23 % with a single
-cell.
+five runs that differ by 5 % without an outlier, a run is named in 1 % of cases with six cells, and in 23 % with a
+single cell.
 """
 
 TRIALS_FOR_OWN_VARIANCE = 8
@@ -70,7 +70,7 @@ class Calibration:
     """Differences between runs of identical code."""
 
     significant: float
-    """Largest distance of a simultaneous interval from 1 between two of the runs, as a share; 0 if all contain 1."""
+    """Largest distance of a simultaneous interval from 1, over all pairs of runs, as a share; 0 if all contain 1."""
     measured: float
     """Largest slowdown of a cell from one of the runs to another, as a share, significant or not."""
     outlier: str | None

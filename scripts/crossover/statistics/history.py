@@ -14,14 +14,14 @@ from crossover.statistics.run_comparison import times_s
 from crossover.tables.registry import CELL_AXES
 
 LINE_AXES = [*CELL_AXES, "device_name", "cpu_model"]
-"""The columns that identify a line: a cell on the same hardware."""
+"""The columns that identify a line: a cell on given hardware."""
 
 LEAST_RUNS = 2
-"""Minimum number of runs at a level; a single outlying run may be a disturbance, and `compare_runs.py` tests it."""
+"""Minimum number of runs at a level; a single outlying run may be a disturbance."""
 
 
 def history_of(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row per run for each line, in the order in which the runs started; `runs` has the trials by name of the run.
+    """One row per run for each line, in the order in which the runs started; `runs` has the trials by run name.
 
     Column `step_time_s` is the geometric mean over trials, and `speed` is relative to the line's first level. At the
     first run of a later level, `ratio` is the time of the level before over the time of this level: above 1 if faster.

@@ -101,7 +101,7 @@ def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) 
 
 @dataclass(frozen=True)
 class SampleMean:
-    """The mean of a sample, its squared standard error (NaN for one value), and the error's degrees of freedom."""
+    """The mean of a sample, its squared standard error (NaN if unknown), and the error's degrees of freedom."""
 
     mean: float
     variance: float
@@ -130,13 +130,13 @@ class SampleMean:
         return cls(math.log(time.mean), error**2, trials - 1)
 
     def widened(self, deviation: float) -> SampleMean:
-        """The same mean with an additional error, whose standard deviation is known exactly."""
+        """The same mean with an additional error of known standard deviation."""
         variance = self.variance + deviation**2
         return SampleMean(self.mean, variance, variance**2 / self.fourth if self.freedom else 0)
 
     @property
     def fourth(self) -> float:
-        """Squared variance over the degrees of freedom; additive for differences, NaN for one value."""
+        """Squared variance over degrees of freedom, which is summed over both means of a difference; NaN if unknown."""
         return self.variance**2 / self.freedom if self.freedom else math.nan
 
     def __sub__(self, other: SampleMean) -> SampleMean:
@@ -163,7 +163,7 @@ class SampleMean:
 
 
 def t_errors(variance: Floats, fourth: Floats, together: int = 1, confidence: float = CONFIDENCE) -> Floats:
-    """Half widths of the intervals of differences, from their `variance` and `fourth`; infinite where these are NaN."""
+    """Half widths of the intervals of differences, from `variance` and `fourth`; infinite where the variance is NaN."""
     freedom = np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
     return np.where(np.isnan(variance), np.inf, t_quantile(freedom, together, confidence) * np.sqrt(variance))
 
@@ -205,8 +205,8 @@ def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interv
 
 
 def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
-    """Second over first, for two independent values above 0, with a 95 % interval that is computed from theirs; without
-    an interval if either lacks an end.
+    """The ratio of the second value to the first, both independent and above 0, with a 95 % interval computed from
+    their intervals; without an interval if either lacks an end.
 
     On the log scale, the squared distance from the ratio to its lower end is the sum of two squared distances: of the
     second value to its lower end, and of the first to its upper end. The upper end is computed likewise (Zou and

@@ -27,7 +27,6 @@ TIME, MONEY = "time", "money"
 OF_STEPS = {TIME: "step_time{}_s", "energy": "energy_per_step{}_j", MONEY: "price_per_million_steps{}"}
 """Columns of each cost per step (money: per million steps), with braces in place of ENDS."""
 OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"}
-"""Columns of each cost per run."""
 
 LEAST_RANKED = 3
 """Minimum number of sides in a ranking other than one of two CPUs; two other sides are compared by their crossover."""

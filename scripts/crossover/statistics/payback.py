@@ -18,7 +18,7 @@ from crossover.statistics.cells import numbers_of
 from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, Interval, SampleMean, reading_error, t_quantile
 
 PHASES = ("context", "build")
-"""Phases of a trial before its first step; a CUDA graph is captured in `build`."""
+"""Phases of a trial that count as start-up; a CUDA graph is captured in `build`."""
 
 STARTUP_COLUMNS = ("spent_s", "first_step_s")
 """The columns of measurements that `startups_of` needs; references lack them."""

@@ -1,4 +1,4 @@
-"""Table `ratios`: speed-ups between devices, settings, protocols and machines, and the steps that pay back start-up."""
+"""Table `ratios`: speed-ups between devices, settings, protocols and machines, and the payback of start-up."""
 
 from __future__ import annotations
 

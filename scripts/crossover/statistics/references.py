@@ -68,14 +68,14 @@ def compare_with_references(
 
 
 EAGER_SPREAD, GRAPH_SPREAD = 0.26, 0.04
-"""Standard deviation of ln(step time on a host / step time on another of its kind).
+"""Standard deviation of ln(step time on a host / step time on another host of the same kind).
 
 For eager execution, without the spread between trials: root mean square over the ten pairs of five hosts with an H100,
-each over 46 to 51 cells on the GPU and its CPU. For CUDA graphs, which depend little on the host: the maximum over 5
+each over 46 to 51 cells on the GPU and the CPU. For CUDA graphs, which depend little on the host: the maximum over 5
 cells, including the spread of trials.
 """
 SPEEDUP_SPREAD = 0.13
-"""The same for the speed-up of a GPU over its own host's CPU, which differs less, since a fast host is fast on both.
+"""The same for the speed-up of a GPU over its host's CPU, which differs less, since a fast host speeds up both.
 
 The value is cautious: the root mean square over those ten pairs was 0.05, and 0.17 for the pair that differs most (23
 eager cells each).

@@ -61,12 +61,13 @@ def plan_refinement(
     """Plan a stage, numbered from 1, from the crossover after the previous stages.
 
     1. The first `bisections` stages each add the size nearest to the geometric mean of the bracket's ends. They add
-       none where trials are needed instead: if the interval is wider than the bracket or, without an interval, if a
-       measured size lies within the bracket.
+       none if the interval is wider than the bracket or, without an interval, if a measured size lies within the
+       bracket, since trials are then needed instead.
     2. The next stage raises the number of trials to that of the run: at the sizes of the bracket if the interval is
        unknown or wider than the target or, without a bracket, at undecided sizes and their neighbours. After single
        trials, a stage of second trials comes before, if the run has more than two.
-    3. The last stage adds `extra_trials` at the sizes of the bracket.
+    3. The last stage adds `extra_trials` at the sizes of a bracket, if the interval is unknown or wider than the
+       target.
 
     `crossover` is over sizes, and `measured` are the measured sizes. New sizes are multiples of `granularity`, or are
     taken from `sizes` if the workload can build only these. `to_x` maps a size to the x axis, on which the target width

@@ -35,9 +35,9 @@ def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """One row per cell of either run, in the order of the first; cells that only the second run has come last.
 
     `verdict` is one of VERDICTS, on the second run. `ratio` is the time of the first run over the time of the second,
-    and `within` is True if its interval contains 1. The columns of trials count ok ones; those of statuses name each
-    status once. `differing_code` and `unrecorded_code` list parts of CODE; `differing_code` is OTHER if only code_key
-    differs.
+    and `within` is True if the interval of the ratio contains 1. The columns of trials count ok trials; those of
+    statuses name each status once. `differing_code` and `unrecorded_code` list parts of CODE; `differing_code` is OTHER
+    if only code_key differs.
 
     To compare cells that differ in an axis, such as the same cells in two studies, give the axis the same value in both
     runs: `compare_runs(first, second.assign(study="name in the first"))`.

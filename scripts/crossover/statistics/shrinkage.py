@@ -1,8 +1,9 @@
 """Variances between trials, shared over the cells of a series by empirical Bayes.
 
-A few trials estimate their variance poorly, and the cells of a series have similar variances. These are assumed to
-scatter around a common value as much as the estimates differ beyond chance (Smyth, "Linear models and empirical Bayes
-methods for assessing differential expression in microarray experiments", 2004; limma's `fitFDist` and `squeezeVar`).
+A few trials estimate their variance poorly, and the cells of a series have similar variances. The true variances are
+assumed to scatter around a common value as much as the estimates differ beyond chance (Smyth, "Linear models and
+empirical Bayes methods for assessing differential expression in microarray experiments", 2004; limma's `fitFDist` and
+`squeezeVar`).
 """
 
 from __future__ import annotations
