@@ -34,7 +34,7 @@ from crossover.tables.labels import side_word
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC, claim_metrics
 
 MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
-"""Verdicts by priority: that of a claim is the first in this order that any of its cells has."""
+"""Verdicts by priority: a claim about quality gets the first in this order that any of its cells has."""
 
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
@@ -150,7 +150,7 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame) -> Findi
     """Compare the difference of each accelerator and precision from the CPU in fp32 with the limit.
 
     The finding is that of the decisive cell, by MOST_DECISIVE, then by the size of the difference. Unsupported
-    precisions are left out, and any other failed training makes its cell `no_data`. The CPU in other precisions counts
+    precisions are left out, and a cell with any other failed training is `no_data`. The CPU in other precisions counts
     only if `where` pins the device. Raises NoFindingError without data, and for trainings on generated rows, since
     these do not show the quality on real rows.
     """

@@ -23,9 +23,9 @@ def check_claims(
 ) -> pd.DataFrame:
     """One row per claim and machine on which its study was measured, or with machine HERE if there is no such machine.
 
-    A claim has the keys of config/schema.yaml and `study`. Only the measurements, crossovers and quality of `tables`
-    are used. `steps_per_run` has the steps of the published run by study. Raises UserError if a claim is malformed or
-    selects several cells.
+    A claim has the keys of a claim in config/schema.yaml, and `study`. Only the measurements, crossovers and quality
+    of `tables` are used. `steps_per_run` has the steps of the published run by study. Raises UserError if a claim is
+    malformed or selects several cells.
     """
     tables = replace(tables, measurements=on_all_cores(tables.measurements))
     rows = []
@@ -115,9 +115,9 @@ def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame
     significant difference.
 
     Without a set, a claim is contradicted by an accelerator that is significantly slower at or above the upper end of
-    the range, or faster at or below the lower end. If there is at most one crossing, it lies between a significantly
-    slower and a significantly faster size. Raises NoFindingError without data, and UserError if several series are
-    selected.
+    the range, or faster at or below the lower end. If there is at most one crossing, the claimed range is compared
+    with the range from a significantly slower to a significantly faster size. Raises NoFindingError without data or
+    with several devices, and UserError if several series are selected otherwise.
     """
     line = _single_line(crossovers, study, form)
     status = str(line["status"])
@@ -144,7 +144,6 @@ def _single_line(crossovers: pd.DataFrame, study: str, form: CrossoverBetween) -
 
 
 def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> Finding:
-    """The finding from the sizes at which the accelerator is significantly slower or faster."""
     status, slower, faster = str(line["status"]), _number(line["slower_up_to"]), _number(line["faster_from"])
     low, high = (None, None) if slower is not None and faster is not None and slower >= faster else (slower, faster)
     if faster is not None and faster <= form.low:

@@ -1,4 +1,4 @@
-"""Findings about published statements: a verdict, from an interval and a claimed range, with its reason."""
+"""Findings about published statements: verdicts with their reasons."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ REASONS = {
     **dict.fromkeys(("no_rows", "no_cell", "not_ok", "not_measured", "zero", "no_common_trial"), NO_DATA),
     **dict.fromkeys(("not_trained", "generated_data", "no_contender", "failed", "baseline_failed"), NO_DATA),
 }
-"""The verdict for each reason; report/words.j2 has their wording."""
+"""The verdict for each reason; report/words.j2 has the wording of the reasons."""
 
 ROUNDING = 1e-9
 """Share by which an interval may exceed a range, to allow for the rounding of logarithms."""
 
 TOO_WIDE = 3
-"""An interval that overlaps a range is inconclusive if it is more than this many times as wide."""
+"""An interval that overlaps a range is inconclusive if it is more than this many times as wide as the range."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Finding:
 
 
 class NoFindingError(Exception):
-    """The measurements lack the data for a claim."""
+    """A claim cannot be judged; `finding` has the reason."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
         super().__init__(reason, place)
@@ -78,7 +78,7 @@ class NoFindingError(Exception):
 def judge(
     measured: float | None, low: float | None, high: float | None, least: float, most: float, place: str | None = None
 ) -> Finding:
-    """Compare a 95 % interval with a claimed range, its ends included."""
+    """Compare a 95 % interval with a claimed range, which includes its ends."""
     least, most = least - ROUNDING * abs(least), most + ROUNDING * abs(most)
     if low is None or high is None:
         reason = "one_trial"
@@ -104,7 +104,7 @@ def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
 
 
 def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows with all pinned values; raises NoFindingError for the value that leaves no row."""
+    """The rows with all pinned values; raises NoFindingError if a value leaves no row."""
     for axis, value in axes.items():
         values = table[axis] if axis in table.columns else pd.Series(pd.NA, table.index, object)
         table = table[(values == value).fillna(False).astype(bool)]

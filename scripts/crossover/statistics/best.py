@@ -1,6 +1,6 @@
 """Devices at their best: the fastest candidate of each device at each size, and comparisons of these.
 
-A candidate is a combination of execution, precision and variant, and for a CPU the number of cores. The precisions of a
+A candidate is a combination of execution, precision, variant and, on a CPU, number of cores. The precisions of a
 study's candidates count as equally accurate.
 """
 
@@ -25,7 +25,7 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 
 CANDIDATE_AXES = ["execution", "precision", "variant", "device"]
-"""The columns that identify a candidate; the `device` of a CPU on fewer cores includes their number, as in `cpu-1`."""
+"""The columns that identify a candidate; `device` includes the number of cores if a CPU is limited to it: `cpu-1`."""
 
 
 def best_axes(x_axis: str) -> list[str]:
@@ -59,7 +59,7 @@ class CandidatesAtSizes:
 
     @cached_property
     def at_best(self) -> dict[int, tuple[Candidate, Fastest, dict[Candidate, float]]]:
-        """By size: the fastest candidate, its trials corrected for selection bias, and each candidate's chance."""
+        """By size: the fastest candidate, its corrected trials, and each timed candidate's chance of being the best."""
         at_sizes = {}
         for size, candidates in self.logs.items():
             if timed := [candidate for candidate, logs in candidates.items() if len(logs)]:
@@ -69,7 +69,7 @@ class CandidatesAtSizes:
 
     def in_play(self, candidate: Candidate, size: int) -> bool:
         """True if a candidate is within CANDIDATE_MARGIN of the fastest at a size or, if the candidate was not measured
-        there, at the nearest smaller or larger size at which it was.
+        there, at the nearest smaller or larger size at which it was measured.
         """
         if candidate in self.logs.get(size, {}):
             return self._is_close(candidate, size)
@@ -90,8 +90,8 @@ class CandidatesAtSizes:
         return all(candidate in self.logs[size] for candidate in self.candidates if self.in_play(candidate, size))
 
     def best_logs(self) -> dict[int, Floats]:
-        """ln(seconds) of the fastest candidate's trials at each size that `is_complete`, corrected for selection bias;
-        empty where all trials failed.
+        """ln(seconds) of the fastest candidate's trials at each complete size, corrected for selection bias; empty
+        where no trial has a time.
         """
         return {
             size: self.at_best[size][1].logs if size in self.at_best else np.empty(0)
@@ -100,11 +100,11 @@ class CandidatesAtSizes:
         }
 
     def numbers(self, candidate: Candidate, size: int) -> set[int]:
-        """The numbers of a candidate's trials at a size, which are all ok and counted from 1."""
+        """The numbers of a candidate's trials at a size, if they are numbered from 1 and all have a time."""
         return {*range(1, 1 + len(self.logs.get(size, {}).get(candidate, ())))}
 
     def unfinished(self, trials: int) -> dict[tuple[Candidate, int], set[int]]:
-        """The numbers, up to `trials`, of the trials that candidates in play lack, by candidate and size."""
+        """The missing numbers, up to `trials`, of each candidate in play, at the sizes at which it was measured."""
         return {
             (candidate, size): missing
             for size, candidates in self.logs.items()
@@ -138,8 +138,8 @@ class Device(CandidatesAtSizes):
         return {*map(int, self.trials[candidate, size]["trial"])} if (candidate, size) in self.trials else set()
 
     def side(self) -> pd.DataFrame:
-        """The trials of the fastest candidate at each size that `is_complete`, with times corrected for selection bias;
-        where all trials failed, one failed trial.
+        """The trials of the fastest candidate at each complete size, with times corrected for selection bias; one trial
+        without a time where no trial has one.
         """
         parts = []
         for size, logs in self.best_logs().items():

@@ -1,8 +1,8 @@
 """Bottleneck of a step, from the gain of each remedy and from the roofs of its device.
 
-On an accelerator, each remedy is applied on top of the previous ones (`crossover.measurement.remedies`), so the saved
-times and the remaining work of the device add up to the whole step. This work is explained by the device's measured
-bandwidth or peak, or unexplained.
+On an accelerator, the remedies build on each other (`crossover.measurement.remedies`), so the times that they save and
+the remaining work of the device add up to the whole step. That work is attributed to launches, to memory or to compute,
+or left unexplained.
 
 If no CUDA graph was replayed, the GPU's idle time during a step on a batch held on the device replaces the time that
 the graph would save. The idle time is host work if a graph cannot capture the step; otherwise it is launch overhead,
@@ -34,8 +34,8 @@ ALSO = 0.4
 """Minimum share of a second cause relative to that of the first, unless the intervals of both shares overlap."""
 
 PREDICTABLE = 0.1
-"""Minimum share of a step that must remain after a remedy for its gain to be predicted, since a short remainder runs
-with cold caches after a long wait. It does not apply to CUDA graphs.
+"""Share of a step that must remain after a remedy for the remedy's gain to be predicted, since a short remainder runs
+with cold caches after a long wait. The gain of CUDA graphs is predicted at any share.
 """
 
 TIMES = (
@@ -46,7 +46,7 @@ OF_FIRST = ["device_busy_s", "device_work_s", "products_s", "others_s"]
 """Times that are measured in the first trial only."""
 
 Seconds = Mapping[str, float]
-"""TIMES and OF_FIRST of a trial; NaN where one was not measured."""
+"""TIMES and OF_FIRST of a trial; NaN for a time that was not measured."""
 
 PIN_ENOUGH = 1.05
 """Minimum gain for pinned memory to be the remedy for copies; otherwise the remedy is a batch held on the device."""
@@ -151,7 +151,7 @@ def _operators_s(seconds: Seconds) -> float:
 
 
 def _device_work(work_s: float, seconds: Seconds, roofs: RoofTimes) -> dict[str, float]:
-    """Seconds of the device's work by the roof that explains it; products and other operators are judged separately."""
+    """Attribute the seconds of the device's work to roofs, separately for products and other operators."""
     operators_s, products_s, others_s = _operators_s(seconds), _or_0(seconds["products_s"]), _or_0(seconds["others_s"])
     if not operators_s:
         return {"unexplained": work_s}
@@ -169,7 +169,7 @@ def _device_work(work_s: float, seconds: Seconds, roofs: RoofTimes) -> dict[str,
 
 
 class Remedy(NamedTuple):
-    """Seconds of a step before a remedy, after it, and as predicted for after it, for the same number of samples."""
+    """Seconds of a step before and after a remedy, and predicted seconds after it, for the same number of samples."""
 
     name: str
     before_s: float
@@ -225,7 +225,7 @@ def _overhead_s(
 
 
 def _least(*seconds: float) -> float:
-    """The smallest measured time."""
+    """The smallest time; NaN and 0 are ignored."""
     return min(value for value in seconds if value > 0)
 
 

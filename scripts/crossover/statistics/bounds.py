@@ -19,7 +19,7 @@ from crossover.tables.run_tables import table_of
 
 PAIR = "bound"
 LAUNCH, COMPUTE, MEMORY = "launch", "compute", "memory"
-"""The roofs of a step; the highest is column `contender`."""
+"""The roofs of a step; column `contender` names the highest."""
 
 
 def bounds_of(
@@ -27,10 +27,11 @@ def bounds_of(
 ) -> pd.DataFrame:
     """Rows of table `ratios` with pair `bound`: the largest possible speed-up of a reference's GPU over this CPU.
 
-    On that GPU, a step takes at least as long as the longest of three: its operations at the peak, its bytes at the
-    bandwidth, and one kernel, each by the fastest repeat of the reference's probes. Operations and bytes are those
-    counted in the CPU's eager step; other executions, and steps without these counts, are left out. So are studies that
-    were measured on an accelerator of this machine or by the reference (`elsewhere`, the result of `agreeing`).
+    On that GPU, a step takes at least as long as the longest of three times, from the fastest repeats of the
+    reference's probes: its operations at the peak, its bytes at the bandwidth, and one kernel. Operations and bytes are
+    those counted in the CPU's eager step; other executions, and steps without these counts, are left out. So are
+    studies that were measured on an accelerator of this machine or on the reference (`elsewhere`, the result of
+    `agreeing`).
     """
     with_roofs = [reference for reference in references if len(reference.roofs)]
     if not with_roofs:

@@ -56,7 +56,7 @@ def summarise(
     `origin` is one of ORIGINS in `crossover.tables.registry`. A cell is `ok` if all its trials are. Otherwise it has
     the status of the first trial that is not ok, and its time comes from the ok trials.
     """
-    # With arrays, ten thousand cells take as long as a few hundred with pandas.
+    # Arrays are much faster than a pandas table per cell.
     columns = {
         name: measurements[name].to_numpy(object) for name in (*CELL_AXES, *OF_FIRST_TRIAL, "status", "reason", "flags")
     }
@@ -119,8 +119,8 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
 def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) -> float:
     """Price per hour of the whole machine, even if a step uses only a part of it; NaN if none is given.
 
-    The price of a reference is looked up by its name, then by its device; that of this machine by its device, then
-    under `here`.
+    The price of a reference is looked up under its name, then under its device; that of this machine under its device,
+    then under `here`.
     """
     keys = [BASELINE if is_cpu(device) else device]
     keys = [*keys, HERE] if machine == HERE else [machine, *keys]
@@ -133,8 +133,8 @@ def _scaled(interval: Interval, factor: float) -> Interval:
 
 
 def _peak(numbers: Columns, device: str) -> dict[str, float]:
-    """The peak memory and its parts, all from the trial with the lower median peak; empty if no trial has a peak. On
-    the CPU, whose allocator records no peak, the peak is the sum of the parts or, without parts, the growth of the
+    """The peak memory and its parts, all from the trial whose peak is the lower median; empty if no trial has a peak.
+    On the CPU, whose allocator records no peak, the peak is the sum of the parts or, without parts, the growth of the
     process.
     """
     peaks = numbers["peak_allocated_bytes"]
@@ -149,7 +149,7 @@ def _peak(numbers: Columns, device: str) -> dict[str, float]:
 
 
 def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
-    """Add each cell's rate as a share of the highest rate of a matrix product on its device in its precision.
+    """Add each cell's rate as a share of the highest rate of a matrix product on its device, in its precision.
 
     A share may be above 1, since the peak is measured, not taken from a data sheet.
     """

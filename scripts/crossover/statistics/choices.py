@@ -1,11 +1,11 @@
 """The fastest of several cells that do the same work, the significance of its lead, and its selection bias.
 
 With k cells, the k - 1 intervals of the fastest cell against the others are simultaneous (Bonferroni): the probability
-of calling the chosen cell faster than one that is at least as fast is at most 2.5 %.
+that a cell counts as significantly faster than all others although one of these is faster is at most 2.5 %.
 
 The smallest of several noisy means is too small on average, since it was chosen for being small (Smith and Winkler,
 "The optimizer's curse", 2006). The expectation of this bias, over means drawn from normal distributions around the
-measured ones, is added to the trials of the chosen cell.
+measured ones, is added to ln(seconds) of the chosen cell's trials.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ class Fastest:
     selection_bias: float
     """Selection bias in ln(seconds); 0 if no cell has two trials."""
     chances: Floats
-    """For each cell, the probability that it has the smallest mean in new trials."""
+    """For each cell, the probability of being the fastest."""
 
 
 def fastest(cells: Sequence[Floats]) -> Fastest:
     """The fastest of several cells, from ln(seconds) of their trials, at least one each.
 
-    If the choice is uncertain, the spread of the corrected trials is at least that of `_spreads`.
+    If the choice is uncertain, a spread between trials below that of `_spreads` is scaled up to it.
     """
     means = np.array([logs.mean() for logs in cells])
     index = int(means.argmin())

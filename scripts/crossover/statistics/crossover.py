@@ -1,7 +1,7 @@
 """The size at which two sides take the same time, with its 95 % set.
 
 There is a crossover only if the contender is significantly slower at one size and significantly faster at another.
-Nothing is imputed or extrapolated. See docs/explanation/statistics.md.
+Missing times are not imputed, and crossovers are not extrapolated. See docs/explanation/statistics.md.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Crossover:
     only above `low`.
     """
     bracket: tuple[float | None, float | None] | None = None
-    """Neighbouring sizes between which the sign changes; without an interval, the nearest sizes at which a side leads
-    by ONE_TRIAL_LEAD. With `edge_tie` and without an interval, the end beyond the measured sizes is None.
+    """The nearest sizes between which the advantage changes its sign; without an interval, the nearest sizes at which a
+    side leads by ONE_TRIAL_LEAD. With `edge_tie` and without an interval, the end beyond the measured sizes is None.
     """
     roots: tuple[float, ...] = ()
     """The size of each significant crossing."""
@@ -44,14 +44,14 @@ class Crossover:
     slower_up_to: float | None = None
     """The largest size at which the contender is significantly slower, corrected for the number of sizes."""
     faster_from: float | None = None
-    """The smallest size at which the contender is significantly faster, likewise."""
+    """The smallest size at which the contender is significantly faster, corrected likewise."""
     unsure: tuple[float, ...] = ()
     """Sizes without a significant difference."""
 
 
 @dataclass(frozen=True)
 class _Zero:
-    """A zero of the curve, and the indices of the nearest sizes with L other than 0 below and above it."""
+    """A zero of the curve, and the indices of the nearest sizes below and above it at which the advantage is not 0."""
 
     log_size: float
     below: int
@@ -69,10 +69,10 @@ def estimate_crossover(
     """Estimate the size at which `contender` and `baseline` take the same time, with its 95 % set.
 
     `measurements` has columns size, side, trial and step_time_s (seconds, or another cost; NaN if a trial has none). A
-    size is used if both sides have a time. If a side has fewer than two sizes with two trials, there is no interval,
-    and the status is based on leads of ONE_TRIAL_LEAD. Several rows of one trial count as one. `resolution` is that of
-    a cost, as a share of the cost (`crossover.statistics.intervals.RESOLUTIONS`). With `constant`, the contender has
-    the same trials at every size.
+    size is used if both sides have a time. With several sizes, there is no interval if a side has two trials at fewer
+    than two of them; the status is then based on leads of ONE_TRIAL_LEAD. Several rows of one trial count as one.
+    `resolution` is that of a cost, as a share of the cost (`crossover.statistics.intervals.RESOLUTIONS`). With
+    `constant`, the contender has the same trials at every size.
 
     Raises ValueError for a size that is unknown, infinite or not above 0.
     """
@@ -127,12 +127,12 @@ def _zeros(curve: Curve) -> list[_Zero]:
 
 
 def _middle(zeros: list[_Zero]) -> _Zero:
-    """The middle of the odd number of zeros between two significant signs, all but one of which may be noise."""
+    """The middle one of the zeros between two opposite significant signs; all but one zero may be noise."""
     return zeros[len(zeros) // 2]
 
 
 def _root(advantages: Advantages, zero: _Zero) -> float:
-    """The size of a zero, clipped to its bracket, since rounding may put it outside."""
+    """The size at a zero, clipped to its bracket, since rounding may put it outside."""
     return float(np.clip(math.exp(zero.log_size), advantages.sizes[zero.below], advantages.sizes[zero.above]))
 
 
@@ -152,8 +152,8 @@ def _single_crossing(
 
 
 def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
-    """The ends of the connected part of the 95 % set around the zeros between two significant signs. This part lies
-    within the measured range; only rounding can make it reach an end of the range.
+    """The ends of the connected part of the 95 % set around the zeros between two opposite significant signs.
+    Apart from rounding, this part lies within the measured range.
     """
     tied = first.above - first.below > 1, last.above - last.below > 1
     left = curve.leaves_set(float(curve.log_sizes[first.below + 1]) if tied[0] else first.log_size, first.below, -1)

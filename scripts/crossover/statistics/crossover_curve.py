@@ -20,17 +20,17 @@ MOST_WRONG = 0.025
 """Maximum probability that any size of a series has a significant sign in the wrong direction."""
 
 LEVEL = 0.96
-"""Level of the 95 % set before refinement, which costs a percentage point since it chooses sizes by the data."""
+"""Nominal level of the 95 % set; it is higher since refinement chooses sizes by the data, which lowers coverage."""
 
 STEPS = 32
-"""Steps in which a gap is searched for an end of the set, which is then computed to 1e-10 of the gap."""
+"""Number of steps in which a gap between sizes is searched for an end of the set."""
 
 WITHOUT_ERROR = SampleMean(0.0, 0.0, 1)
 
 
 @dataclass(frozen=True)
 class Advantages:
-    """L = ln(baseline time) - ln(contender time) at every size measured on both sides, in ascending order."""
+    """L = ln(baseline time) - ln(contender time) at every size with a time on both sides, in ascending order."""
 
     sizes: Floats
     mean: Floats
@@ -51,15 +51,15 @@ class Advantages:
         return has_intervals(self.variance + self.shared.variance)
 
     def errors(self, variance: Floats, fourth: Floats, together: int = 1, confidence: float = LEVEL) -> Floats:
-        """Half widths of the intervals of L, from `variance` and `fourth`, to which those of `shared` are added."""
+        """Half widths of the intervals of L, from `variance` and `fourth` plus those of `shared`."""
         return t_errors(variance + self.shared.variance, fourth + self.shared.fourth, together, confidence)
 
     def sure_signs(self) -> Floats:
         """The sign of L at each size (-1, 0 or 1), or 0 where it is not significant.
 
-        The one-sided level at each size is MOST_WRONG / number of sizes (Bonferroni), but at least as strict as with
-        three sizes, which is stricter than the 95 % set. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or more
-        counts as significant.
+        The one-sided level at each size is MOST_WRONG / number of sizes (Bonferroni), or MOST_WRONG / 3 with fewer than
+        three sizes, and thus stricter than that of the 95 % set. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or
+        more counts as significant.
         """
         errors = self.errors(self.variance, self.fourth, max(3, len(self.sizes)), 1 - 2 * MOST_WRONG)
         return sure_signs(self.mean, errors)
@@ -81,8 +81,8 @@ def advantages_of_table(
     *,
     constant: bool = False,
 ) -> Advantages:
-    """The advantages from the arguments of `estimate_crossover`. Times that are NaN, 0 or infinite are ignored. Several
-    rows of one trial come from one process and count once, with the mean of their logarithms.
+    """The advantages from the arguments of `estimate_crossover`. Times that are not finite or not above 0 are ignored.
+    Several rows of one trial come from one process and count once, with the mean of their logarithms.
     """
     table = measurements[measurements["side"].isin([baseline, contender])]
     seconds = table["step_time_s"].to_numpy(float, na_value=np.nan)
@@ -128,8 +128,8 @@ def advantages_of_cells(
 
 @dataclass(frozen=True)
 class Curve:
-    """The interpolated advantage L~ over ln(size), with its errors due to the spread of trials and to the bend between
-    sizes.
+    """The interpolated advantage L~ over ln(size), with errors due to the spread of trials and to the bend of the curve
+    between sizes.
     """
 
     advantages: Advantages
@@ -145,11 +145,10 @@ class Curve:
         return _root(lambda log_size: float(self.smooth(log_size)), start, end, 1e-12)
 
     def excess(self, gap: int, share: Floats) -> Floats:
-        """|L~| minus its error, at these shares of the way through a gap; at most 0 within the 95 % set.
+        """|L~| minus its error, at shares of the way through a gap; at most 0 within the 95 % set.
 
         The error is t x se plus the bend. se and its degrees of freedom are those of a point on the straight line
-        between both ends of the gap. The bend is the distance of L~ from that line or, if larger, from the nearer of
-        the neighbouring lines, extended into the gap.
+        between both ends of the gap. The bend is the distance of L~ from that line or, if larger, from `_kinked`.
         """
         advantages = self.advantages
         (low, high), (v_low, v_high), (f_low, f_high) = (
@@ -167,7 +166,7 @@ class Curve:
         """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only.
 
         That is the nearer of the two neighbouring lines, extended into the gap. If one is missing, or if they lie on
-        opposite sides of the straight line, it is the straight line.
+        opposite sides of the straight line, the result is the straight line.
         """
         if not 0 < gap < len(self.log_sizes) - 2:
             return line
@@ -206,14 +205,14 @@ class Curve:
 
 def curve_through(advantages: Advantages) -> Curve:
     """The curve through the advantages, at two sizes or more."""
-    from scipy import interpolate  # takes a third of a second to import, and tables with one size do not need it
+    from scipy import interpolate  # slow to import, and not needed without a crossover
 
     log_sizes = np.log(advantages.sizes)
     return Curve(advantages, log_sizes, interpolate.PchipInterpolator(log_sizes, advantages.mean))
 
 
 def _root(function: Callable[[float], float], start: float, end: float, tolerance: float) -> float:
-    from scipy import optimize  # takes a third of a second to import, and series without a crossover do not need it
+    from scipy import optimize  # slow to import, and not needed without a crossover
 
     return float(optimize.brentq(function, start, end, xtol=tolerance))
 

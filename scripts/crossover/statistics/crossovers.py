@@ -56,7 +56,8 @@ def with_costs(
     """Add a column for each of COSTS: seconds, joules and money per step, and seconds per run.
 
     Costs are NaN for a trial that is not ok; energy also if its counter did not change, money without a price, and
-    the time of a run without `steps_per_run`. A price is for the whole machine, so all CPU sides have the same price.
+    the time of a run without `steps_per_run` or a known start-up. A price is for the whole machine, so all CPU sides of
+    a machine have the same price.
     """
     ok = measurements["status"] == "ok"
     joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)
@@ -157,7 +158,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
 
 
 def _unknown_side(pairing: Pairing, cost: str) -> str | None:
-    """The caveat for a side that has times but no value of the cost; None without such a side."""
+    """The caveat for a side that has times but no value of the cost, if there is one."""
     for word, side in (("baseline_unknown", pairing.baseline), ("contender_unknown", pairing.contender)):
         trials = pairing.trials[pairing.trials["side"] == side]
         if trials["time"].notna().any() and trials[cost].isna().all():

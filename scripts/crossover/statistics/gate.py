@@ -1,7 +1,8 @@
-"""Test whether a run is slower than an earlier one, cell by cell, with a family-wise error rate of 5 %.
+"""Test whether a run is slower than an earlier one, cell by cell, with simultaneous 95 % intervals.
 
-If only trials varied, identical runs would fail the gate in at most one of forty comparisons. Runs also vary by
-temperature, memory layout and other tenants, so `calibrate` measures how much runs of identical code differ.
+If only trials varied, the gate would call a cell slower in at most about one of forty comparisons of identical runs.
+Runs also vary by temperature, memory layout and other tenants, so `calibrate` measures how much runs of identical code
+differ.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ ENVIRONMENTS = {
 }
 """The columns that must agree for runs to have the same hardware and torch."""
 COMPARABLE_IN = (*ENVIRONMENTS, MODEL)
-"""What must be the same in both runs, unless it is `allowed` to differ."""
+"""What must be the same in both runs, unless `gate_of` allows it to differ."""
 
 LEAST_IDENTICAL = 5
 """Minimum number of runs for calibration. In simulations, another pair of runs exceeds the limit from five runs in 5 %
@@ -48,8 +49,8 @@ of cases, and the limit from three runs in 20 %.
 
 OUTLYING = 1 / 3
 """A run is an outlier if the limit without it is less than this share of the limit, on a log scale. In simulations of
-five runs that differ by 5 % without an outlier, one is named in 1 % of cases with six cells, and in 23 % with a single
-cell.
+five runs that differ by 5 % without an outlier, a run is named in 1 % of cases with six cells, and in 23 % with a
+single cell.
 """
 
 TRIALS_FOR_OWN_VARIANCE = 8
@@ -62,7 +63,6 @@ POWER = 0.9
 
 PASSED, NOT_COMPARABLE = "passed", "not_comparable"
 EXIT_STATUSES = {PASSED: 0, SLOWER: 1, MISSING: 2, NOT_COMPARABLE: 2}
-"""Exit status of each outcome of a gate."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Calibration:
     """Differences between runs of identical code."""
 
     significant: float
-    """Largest distance of a simultaneous interval from 1 between two of the runs, as a share; 0 if all contain 1."""
+    """Largest distance of a simultaneous interval from 1, over all pairs of runs, as a share; 0 if all contain 1."""
     measured: float
     """Largest slowdown of a cell from one of the runs to another, as a share, significant or not."""
     outlier: str | None
@@ -82,7 +82,7 @@ class Gate:
     """The result of a gate."""
 
     outcome: str
-    """One of EXIT_STATUSES."""
+    """A key of EXIT_STATUSES."""
     limit: float
     """Slowdown above which a cell counts as slower, as a share: 0.05 is 5 %."""
     calibration: Calibration | None
@@ -90,7 +90,7 @@ class Gate:
     cells: pd.DataFrame
     """The result of `compare_cells`, with the verdicts at the limit."""
     differences: Mapping[str, Sequence[str]]
-    """Differences between the runs that are not allowed, by COMPARABLE_IN."""
+    """Differences between the runs that are not allowed, by entry of COMPARABLE_IN."""
 
     @property
     def slower(self) -> pd.DataFrame:

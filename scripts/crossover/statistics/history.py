@@ -14,17 +14,17 @@ from crossover.statistics.run_comparison import times_s
 from crossover.tables.registry import CELL_AXES
 
 LINE_AXES = [*CELL_AXES, "device_name", "cpu_model"]
-"""The columns that identify a line: a cell on the same hardware."""
+"""The columns that identify a line: a cell on given hardware."""
 
 LEAST_RUNS = 2
-"""Minimum number of runs at a level; a single outlying run may be a disturbance, and `compare_runs.py` tests it."""
+"""Minimum number of runs at a level; a single outlying run may be a disturbance."""
 
 
 def history_of(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row for each line and run, in the order in which the runs started; `runs` has the trials by name of the run.
+    """One row per run for each line, in the order in which the runs started; `runs` has the trials by run name.
 
     Column `step_time_s` is the geometric mean over trials, and `speed` is relative to the line's first level. At the
-    first run of a level, `ratio` is the time of the previous level over the time of this level: above 1 if faster.
+    first run of a later level, `ratio` is the time of the level before over the time of this level: above 1 if faster.
     Raises UserError if no trial is ok.
     """
     trials = pd.concat([table.assign(run=name) for name, table in runs.items()], ignore_index=True)
@@ -50,9 +50,9 @@ def changes(logs: Floats, lines: int) -> list[int]:
     """The indices of the runs at which the level of a line changes, from the logarithm of each run's time.
 
     This is circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based
-    DNA copy number data", Biostatistics 2004). The segment that differs most from the rest is a change if its t
-    statistic, by the spread between runs, is significant with Bonferroni's correction for all segments and `lines`. The
-    parts are then searched in the same way. Unlike with a penalty per change, the false-alarm rate is known.
+    DNA copy number data", Biostatistics 2004). The segment that differs most from the rest is split off if
+    its t statistic, by the spread between runs, is significant with Bonferroni's correction for all segments and lines.
+    The parts are then searched in the same way. Unlike a penalty per change, this bounds the false-alarm rate.
     """
     return _changes(logs, lines * len(_stretches(len(logs))))
 
@@ -76,8 +76,8 @@ def _changes(logs: Floats, tests: int) -> list[int]:
 
 
 def _stretches(runs: int) -> list[tuple[int, int]]:
-    """Start and end of each segment to compare with the rest. The segment, and any runs left before or after it, are at
-    least LEAST_RUNS.
+    """Start and end of each segment to compare with the rest. The segment, the part before it and any part after it
+    have at least LEAST_RUNS runs.
     """
     return [
         (start, end)

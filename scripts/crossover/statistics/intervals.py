@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 
 COMPARISONS = ("faster", "slower", "equivalent", "inconclusive", "single_trial")
 FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL = COMPARISONS
-"""Outcomes of comparing a contender with a baseline. For values other than times, callers rename the first two."""
+"""Outcomes of comparing a contender with a baseline. For values other than times, callers may rename the first two."""
 
 ONE_TRIAL_LEAD = 2.0
 """Minimum speed-up that counts as significant without `has_intervals`. Of 54 pairs of single trials of the same step on
@@ -36,13 +36,13 @@ CLOCK_S = 1e-9
 BLOCK_S = 0.01
 """Shortest timed block of steps in the presets, in seconds."""
 CLOCK_RESOLUTION = CLOCK_S / BLOCK_S
-"""Resolution of a time, as a share of the time."""
+"""Resolution of a step time from a block of BLOCK_S, as a share of the time."""
 EVENT_RESOLUTION = 0.5e-6 / BLOCK_S
 """Resolution of a share of a block: CUDA events resolve 0.5 us (CUDA Runtime API, cudaEventElapsedTime)."""
 ENERGY_RESOLUTION = 0.1 / ENERGY_WINDOW_MIN_S
-"""Resolution of an energy, as a share of the energy: the update period of its counter over the window. GPUs update the
-counter every 20 to 100 ms (Yang, Adamek and Armour, "Part-time power measurements: nvidia-smi's lack of attention",
-2024), CPU packages every millisecond.
+"""Resolution of an energy, as a share of the energy: the longest update period of a counter over the window. GPUs
+update their counter every 20 to 100 ms (Yang, Adamek and Armour, "Part-time power measurements: nvidia-smi's lack of
+attention", 2024), CPU packages every millisecond.
 """
 RESOLUTIONS = {
     "time": CLOCK_RESOLUTION,
@@ -101,7 +101,7 @@ def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) 
 
 @dataclass(frozen=True)
 class SampleMean:
-    """The mean of a sample, its squared standard error (NaN for one value), and the error's degrees of freedom."""
+    """The mean of a sample, its squared standard error (NaN if unknown), and the error's degrees of freedom."""
 
     mean: float
     variance: float
@@ -130,13 +130,13 @@ class SampleMean:
         return cls(math.log(time.mean), error**2, trials - 1)
 
     def widened(self, deviation: float) -> SampleMean:
-        """The same mean with an additional error, whose standard deviation is known exactly."""
+        """The same mean with an additional error of known standard deviation."""
         variance = self.variance + deviation**2
         return SampleMean(self.mean, variance, variance**2 / self.fourth if self.freedom else 0)
 
     @property
     def fourth(self) -> float:
-        """Squared variance over the degrees of freedom; additive for differences, NaN for one value."""
+        """Squared variance over degrees of freedom, which is summed over both means of a difference; NaN if unknown."""
         return self.variance**2 / self.freedom if self.freedom else math.nan
 
     def __sub__(self, other: SampleMean) -> SampleMean:
@@ -163,7 +163,7 @@ class SampleMean:
 
 
 def t_errors(variance: Floats, fourth: Floats, together: int = 1, confidence: float = CONFIDENCE) -> Floats:
-    """Half widths of the intervals of differences, from their `variance` and `fourth`; infinite where these are NaN."""
+    """Half widths of the intervals of differences, from `variance` and `fourth`; infinite where the variance is NaN."""
     freedom = np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
     return np.where(np.isnan(variance), np.inf, t_quantile(freedom, together, confidence) * np.sqrt(variance))
 
@@ -176,8 +176,8 @@ def has_intervals(half_widths: Floats) -> bool:
 def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
     """The sign of each log ratio of a series (-1, 0 or 1), or 0 where it is not significant.
 
-    A log ratio without a finite half width is not significant. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or
-    more counts as significant.
+    With `has_intervals`, a log ratio without a finite half width is not significant. Otherwise a lead of ONE_TRIAL_LEAD
+    or more counts as significant.
     """
     thresholds = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
     return np.where(np.abs(log_ratios) >= thresholds, np.sign(log_ratios), 0.0)
@@ -205,8 +205,8 @@ def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interv
 
 
 def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
-    """Second over first, for two independent values above 0, with a 95 % interval that is computed from theirs; without
-    an interval if either lacks an end.
+    """The ratio of the second value to the first, both independent and above 0, with a 95 % interval computed from
+    their intervals; without an interval if either lacks an end.
 
     On the log scale, the squared distance from the ratio to its lower end is the sum of two squared distances: of the
     second value to its lower end, and of the first to its upper end. The upper end is computed likewise (Zou and
@@ -223,8 +223,8 @@ def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
 def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
     """Compare a contender with a baseline: one of COMPARISONS, or `more` or `less` in place of the first two.
 
-    `ratio` is the baseline's time over the contender's. They are equivalent if its interval lies between
-    1 / (1 + margin) and 1 + margin.
+    `ratio` is the baseline's time over the contender's. The two are equivalent if the interval of the ratio
+    lies between 1 / (1 + margin) and 1 + margin.
     """
     low, high = (None if end is None else math.log(end) for end in (ratio.low, ratio.high))
     return decided(low, high, math.log1p(margin), more, less)

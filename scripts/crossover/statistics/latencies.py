@@ -23,10 +23,10 @@ Trial = Mapping[str, Any]
 Samples = NDArray[np.float64]
 
 RIGHT = "latencies_s"
-"""The correct method on every device: the host's clock around each synchronised pass."""
+"""The correct method on every device: the host's clock around each synchronised step."""
 
 COLD = "latencies_cold_s"
-"""The first steps of a process. All other methods take turns with the correct one."""
+"""The first steps of a process; the other methods time later steps, in turns."""
 
 LOWERS = "latencies_unsynchronised_s"
 """The only mistake that lowers the mean, since part of the time is omitted; the other mistakes raise the mean."""

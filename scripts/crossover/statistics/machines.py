@@ -27,10 +27,9 @@ TIME, MONEY = "time", "money"
 OF_STEPS = {TIME: "step_time{}_s", "energy": "energy_per_step{}_j", MONEY: "price_per_million_steps{}"}
 """Columns of each cost per step (money: per million steps), with braces in place of ENDS."""
 OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"}
-"""Columns of each cost per run."""
 
 LEAST_RANKED = 3
-"""Minimum number of sides in a ranking, unless these are two CPUs; two other sides are compared by their crossover."""
+"""Minimum number of sides in a ranking other than one of two CPUs; two other sides are compared by their crossover."""
 
 
 def line_axes(x_axis: str) -> list[str]:
@@ -39,7 +38,7 @@ def line_axes(x_axis: str) -> list[str]:
 
 
 def machines_of(cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, Any]) -> pd.DataFrame:
-    """The ranks of the sides of each line at the points at which all of them have a time.
+    """The ranks of the sides of each line, at the points at which the largest set of sides has times.
 
     `x_axes` are those of the studies to rank; studies over `cpu_threads` are left out. A CPU is ranked on all of its
     cores. If at least two sides have a price, these are ranked by money, without the others; otherwise all are ranked
@@ -71,8 +70,8 @@ def _ranked_line(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterator
 def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row]:
     """The rows of a point, by rank.
 
-    The intervals of the ratios to the first side are simultaneous, since it was chosen
-    (`crossover.statistics.choices`). Those of a reference include the differences between hosts (`host_spread`).
+    The intervals of the ratios to the first side are simultaneous, since this side was chosen by the same times
+    (`crossover.statistics.choices`). Intervals of a reference include the differences between hosts (`host_spread`).
     """
     means = [_mean(cell, OF_STEPS[cost]) for cell in cells]
     order = sorted(range(len(cells)), key=lambda index: means[index].mean)
@@ -109,7 +108,7 @@ def _per_step(cell: Row) -> dict[str, float | None]:
 
 
 def _of_run(per_step: Row, steps: int) -> dict[str, float]:
-    """The costs per run, without its start-up."""
+    """The costs per run, without start-up."""
     return {
         OF_RUN[cost].format(end): value * (steps / MILLION if cost == MONEY else steps)
         for cost, name in OF_STEPS.items()
@@ -154,7 +153,7 @@ def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
 
 
 def is_ranking(rows: pd.DataFrame) -> bool:
-    """True if rows of table `machines` compare sides that no crossover compares: three or more, or two CPUs."""
+    """True if rows of table `machines` have at least LEAST_RANKED sides, or two CPUs."""
     sides = sides_of(rows)
     return len(sides) >= LEAST_RANKED or (len(sides) > 1 and all(is_cpu(device) for _, device in sides))
 

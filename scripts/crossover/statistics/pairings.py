@@ -115,7 +115,7 @@ def _over_threads(measurements: pd.DataFrame) -> Iterator[Pairing]:
 
 
 def _settings(measurements: pd.DataFrame, axis: str, x_axis: str) -> Iterator[Pairing]:
-    """Each precision or execution (`axis`) of a device against the baseline."""
+    """Each precision or execution (`axis`) that a device supports against the one in BASELINE_SETTINGS."""
     axes = series_axes(x_axis)
     fixed = [name for name in (*axes, "device") if name != axis]
     plain = BASELINE_SETTINGS[axis]

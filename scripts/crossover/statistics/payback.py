@@ -18,10 +18,10 @@ from crossover.statistics.cells import numbers_of
 from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, Interval, SampleMean, reading_error, t_quantile
 
 PHASES = ("context", "build")
-"""Phases of a trial before its first step; a CUDA graph is captured in `build`."""
+"""Phases of a trial that count as start-up; a CUDA graph is captured in `build`."""
 
 STARTUP_COLUMNS = ("spent_s", "first_step_s")
-"""Columns of measurements for `startups_of`, which references lack."""
+"""The columns of measurements that `startups_of` needs; references lack them."""
 
 PHASE_RESOLUTION_S = 1e-4
 """Resolution of PHASES, which `crossover.measurement.clock.timing.Phases` rounds to four decimals."""
@@ -79,10 +79,10 @@ def startups_of(measurements: pd.DataFrame) -> Floats:
 def payback(contender: Jobs, baseline: Jobs) -> Interval | None:
     """Number of steps after which the side with the faster steps is ahead in total time, with its 95 % interval.
 
-    It is 0 if that side is ahead from the first step on, and None without start-ups or without a significant difference
-    per step. The interval contains all numbers of steps at which the total times do not differ significantly (Fieller,
-    "Some problems in interval estimation", 1954), with Welch's degrees of freedom at the estimate. Its upper end is
-    None if the set has no bound. There is no interval if a side has one trial.
+    It is 0 if that side does not start later, and None without start-ups or without a significant difference per step.
+    With one trial on a side, any difference counts, and there is no interval. The interval contains all numbers of
+    steps at which the total times do not differ significantly (Fieller, "Some problems in interval estimation", 1954),
+    with Welch's degrees of freedom at the estimate. Its upper end is None if these numbers have no upper bound.
     """
     if not contender.startups_s or not baseline.startups_s:
         return None

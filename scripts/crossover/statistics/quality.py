@@ -71,7 +71,7 @@ def _differences(
 
 
 def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any]:
-    """The differences of a cell's metrics from the CPU's; `together` as in `t_quantile`."""
+    """The differences of a cell's metrics from those of the CPU in fp32; `together` as in `t_quantile`."""
     labels = np.asarray(pairs["labels"].iloc[0])
     rarest = int(np.unique(labels, return_counts=True)[1].min())
     side, baseline = (
@@ -90,7 +90,7 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any
 def scores_of_rows(
     labels: NDArray[np.int64], predictions: NDArray[np.int64], classes: int
 ) -> dict[str, NDArray[np.float64]]:
-    """A score per row for each metric: the mean of the scores is the metric, their variance gives its sampling error.
+    """For each metric, a score per row: the metric is the mean of the scores; their variance gives its sampling error.
 
     For accuracy, the score of a row is 1 if it was predicted correctly, otherwise 0. For F1, it is the metric plus the
     row's influence on it, by the derivative of F1 = 2 TP / (rows of the class + rows predicted as the class). This is
@@ -120,11 +120,11 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
     All seeds predict the same rows, so a mean over seeds still has the sampling error of the rows. The half width is
     the root of the sum of two squares: the half width for the means of the seeds, by Student's quantile, and that for
     the means of the rows, by the normal quantile (Howe, "Approximate confidence limits on the mean of X + Y", 1974).
-    Variation by seed and row together counts in both, which is conservative.
+    The interaction of seeds and rows counts in both, which is conservative.
 
     Since few rows or none may differ, ADDED_ROWS are added that differ by `one_row` (after Agresti and Min, "Simple
-    improved confidence intervals for comparing matched proportions", 2005). If all predictions agree, the interval
-    extends 3.9 rows to each side; the exact binomial interval extends 3.7.
+    improved confidence intervals for comparing matched proportions", 2005). For accuracy, if all predictions agree,
+    a single interval extends 3.9 rows to each side; the exact binomial interval extends 3.7.
     """
     seeds, rows = differences.shape
     mean = float(differences.mean())

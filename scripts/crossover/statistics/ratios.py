@@ -1,4 +1,4 @@
-"""Table `ratios`: speed-ups between devices, settings, protocols and machines, and the steps that pay back start-up."""
+"""Table `ratios`: speed-ups between devices, settings, protocols and machines, and the payback of start-up."""
 
 from __future__ import annotations
 
@@ -94,16 +94,14 @@ def _row(pair: Pair, contender: Times, baseline: Times) -> dict[str, Any]:
 
 
 def sign_of(row: Mapping[str, Any]) -> float:
-    """1 if the contender in a row of table `ratios` is significantly faster, -1 if slower, otherwise 0; without a
-    correction for several rows.
-    """
+    """1 if the ratio of a row is significantly above 1, -1 if it is significantly below 1, otherwise 0."""
     log_ratio = np.log([row["ratio"]])
     log_high = np.log([np.nan if row["ratio_high"] is None else row["ratio_high"]])
     return float(sure_signs(log_ratio, log_high - log_ratio).item())
 
 
 def _devices(cells: Cells) -> Iterator[Pair]:
-    """Each accelerator against the CPU sides of its machine, and CPUs of other machines as `compare_across` says."""
+    """Each accelerator against the CPU sides of its machine, and against CPUs of other machines (`compare_across`)."""
     sides = dict.fromkeys(key.device for key in cells if is_cpu(key.device))
     devices: dict[Cell, dict[str, set[str]]] = {}
     for key in _on_all_cores(cells):
@@ -133,8 +131,8 @@ def _settings(cells: Cells) -> Iterator[Pair]:
 
 
 def baseline_settings(cells: Collection[Cell]) -> dict[str, Any]:
-    """The baseline precision and execution of a study: of each, `fp32` or `eager`, or the only one. Empty if the
-    study has several precisions without `fp32`, or several executions without `eager`.
+    """The baseline precision and execution of a study: `fp32` and `eager`, or the only value of a setting that does
+    not vary. Empty if the study has several precisions without `fp32`, or several executions without `eager`.
     """
     baseline: dict[str, Any] = {}
     for axis, usual in BASELINE_SETTINGS.items():

@@ -42,13 +42,13 @@ def compare_with_references(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows of tables `crossovers` and `ratios`, with pair `reference`, for this machine and each reference.
 
-    `rows` are the result of `agreeing`. If this machine has no accelerator, crossovers compare a reference's
-    accelerator with this machine's CPU. Ratios compare the same sides, and each device of this machine with the same
-    device of the reference, with times as measured.
+    `rows` are the result of `agreeing`. Crossovers compare a reference's accelerator with this machine's CPU, if
+    `compare_across` allows it. Ratios compare the same sides, and each device of this machine with the same device of
+    the reference, with times as measured.
 
     The CPU launches the GPU's kernels, so the time of a GPU step depends on the CPU, above all if the step is small. A
-    crossover is therefore computed from GPU steps scaled by the ratio of the CPUs' times. Its interval also covers the
-    crossover of unscaled steps, and the spread of the GPU's speed-up between hosts (`SPEEDUP_SPREAD`).
+    crossover is therefore computed from GPU times that are scaled by the ratio of the CPUs' times. Its interval also
+    covers the crossover of unscaled times, and the spread of the GPU's speed-up between hosts (`SPEEDUP_SPREAD`).
     """
     if rows.empty:
         return crossovers_of(rows, x_axes), ratios_of(rows)
@@ -68,16 +68,17 @@ def compare_with_references(
 
 
 EAGER_SPREAD, GRAPH_SPREAD = 0.26, 0.04
-"""Standard deviation of ln(step time on a host / step time on another of its kind), without that between trials.
+"""Standard deviation of ln(step time on a host / step time on another host of the same kind).
 
-For eager execution: root mean square over the ten pairs of five hosts with an H100, each over 46 to 51 cells on the GPU
-and its CPU. For CUDA graphs, which depend little on the host: the maximum over 5 cells, including the spread of trials.
+For eager execution, without the spread between trials: root mean square over the ten pairs of five hosts with an H100,
+each over 46 to 51 cells on the GPU and the CPU. For CUDA graphs, which depend little on the host: the maximum over 5
+cells, including the spread of trials.
 """
 SPEEDUP_SPREAD = 0.13
-"""The same for the speed-up of a GPU over its own host's CPU, which differs less, since a fast host is fast on both.
+"""The same for the speed-up of a GPU over its host's CPU, which differs less, since a fast host speeds up both.
 
-The value is cautious: the root mean square over those pairs was 0.05, and 0.17 for the pair that differs most (23 eager
-cells each).
+The value is cautious: the root mean square over those ten pairs was 0.05, and 0.17 for the pair that differs most (23
+eager cells each).
 """
 NORMAL_QUANTILE = 1.96
 
@@ -122,11 +123,11 @@ def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], 
 
 
 def spanned(here: Row, there: Row) -> Row:
-    """Merge two estimates of a crossover: the interval of the result (with single trials, its bracket) covers both.
+    """Merge two estimates of a crossover: the result is the less certain estimate (LEAST_SURE).
 
-    A size without a significant difference in either estimate has none in the result. If only one estimate crosses
-    within the measured range, the result is this estimate, with an interval that is open towards the other. Estimates
-    that contradict each other give `undecided`, as does an interval without ends.
+    If it has an interval (with single trials, a bracket), the interval is extended to cover both estimates; it is open
+    towards an estimate beyond the measured range. Estimates that contradict each other give `undecided`, as does an
+    interval without ends.
     """
     statuses = {there["status"], here["status"]}
     undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}
@@ -149,7 +150,7 @@ def spanned(here: Row, there: Row) -> Row:
 
 _ESTIMATES = [f"crossover{unit}{end}" for unit in ("", "_size", "_parameters") for end in ENDS]
 ESTIMATED = ("bracketed", "reversed", "edge_tie")
-"""Statuses of crossovers with an interval, which may be open."""
+"""Statuses of crossovers with an interval or bracket, which may be open."""
 LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATED, "below_range", "above_range")
 """All statuses, the least certain first."""
 

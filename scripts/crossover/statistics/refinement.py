@@ -61,12 +61,13 @@ def plan_refinement(
     """Plan a stage, numbered from 1, from the crossover after the previous stages.
 
     1. The first `bisections` stages each add the size nearest to the geometric mean of the bracket's ends. They add
-       none where trials are needed instead: if the interval is wider than the bracket or, without an interval, if a
-       measured size lies within the bracket.
+       none if the interval is wider than the bracket or, without an interval, if a measured size lies within the
+       bracket, since trials are then needed instead.
     2. The next stage raises the number of trials to that of the run: at the sizes of the bracket if the interval is
-       unknown or wider than the target or, without a bracket, at undecided sizes and their neighbours. If the first
-       sizes had single trials, a stage of second trials comes before.
-    3. The last stage adds `extra_trials` at the sizes of the bracket.
+       unknown or wider than the target or, without a bracket, at undecided sizes and their neighbours. After single
+       trials, a stage of second trials comes before, if the run has more than two.
+    3. The last stage adds `extra_trials` at the sizes of a bracket, if the interval is unknown or wider than the
+       target.
 
     `crossover` is over sizes, and `measured` are the measured sizes. New sizes are multiples of `granularity`, or are
     taken from `sizes` if the workload can build only these. `to_x` maps a size to the x axis, on which the target width
@@ -125,7 +126,7 @@ def _in_doubt(crossover: Crossover, measured: Sequence[int], *, single_trials: b
 
 
 def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
-    """The multiples of the granularity just below and above the geometric mean of `low` and `high`."""
+    """The two multiples of the granularity around the geometric mean of `low` and `high`."""
     below = math.isqrt(low * high) // granularity * granularity
     return below, below + granularity
 
@@ -138,7 +139,7 @@ def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
 
 
 def half_width(crossover: Crossover, to_x: Callable[[float], float | None]) -> float | None:
-    """Half the interval's width as a share of the crossover, both mapped by `to_x`; None if an end is open."""
+    """Half the interval's width as a share of the crossover, both mapped by `to_x`; None if a value is unknown."""
     low, middle, high = (
         None if size is None else to_x(size) for size in (crossover.low, crossover.size, crossover.high)
     )
@@ -156,7 +157,7 @@ def plan_stage(
     """The numbers of the trials that a stage, numbered from 1, adds to each cell, and the decision for each series and
     pair with the crossover on which it is based.
 
-    All other arguments are by study: `refinements` are the settings, `x_axes` the x axis of crossovers, `trials` the
+    The mappings are by study: `refinements` are the settings, `x_axes` the x axis of crossovers, `trials` the
     number of trials of the run, without `extra_trials`, and `candidates` those of a study that compares devices at
     their best.
     """

@@ -14,7 +14,7 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.roofs import Roofs
 
 ALONE = 1.1
-"""Factor by which a single trial must be faster than its roof for the roof to count as wrong."""
+"""Factor by which a single trial must be faster than its roof for the flag `above_roof`."""
 
 FUSED = ("compile",)
 """Executions that fuse operators, so that they move fewer bytes than an eager step."""
@@ -24,7 +24,7 @@ def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFr
     """Add the minimum seconds of a step by each roof, the larger of the memory and compute roofs as a share of the step
     time, and the flag `above_roof`.
 
-    A CPU on fewer cores has no roofs, since it was not probed.
+    A CPU that is limited to some of its cores has no roofs, since only the whole CPU is probed.
     """
     roofs_of = {key: Roofs.of(table) for key, table in roofs.groupby(["machine", "device"], sort=False)}
     if not roofs_of:

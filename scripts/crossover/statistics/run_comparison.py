@@ -21,7 +21,7 @@ MARGIN = 0.02
 CODE = {"model": "model_key", "measurement": "measurement_key", "packages": "packages"}
 """The parts of a cell's code, with the columns of measurements that identify their versions."""
 OTHER = "other"
-"""Everything else in code_key: environment variables, and modification times of files that a user's model reads."""
+"""Everything else in code_key, such as the environment variables that a user's model reads."""
 CODE_COLUMNS = ("model", *CODE.values(), "code_key")
 
 COMPARISON_COLUMNS = (
@@ -35,9 +35,9 @@ def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """One row per cell of either run, in the order of the first; cells that only the second run has come last.
 
     `verdict` is one of VERDICTS, on the second run. `ratio` is the time of the first run over the time of the second,
-    and `within` is True if its interval contains 1. The columns of trials count ok ones; those of statuses name each
-    status once. `differing_code` and `unrecorded_code` list parts of CODE; `differing_code` is OTHER if only code_key
-    differs.
+    and `within` is True if the interval of the ratio contains 1. The columns of trials count ok trials; those of
+    statuses name each status once. `differing_code` and `unrecorded_code` list parts of CODE; `differing_code` is OTHER
+    if only code_key differs.
 
     To compare cells that differ in an axis, such as the same cells in two studies, give the axis the same value in both
     runs: `compare_runs(first, second.assign(study="name in the first"))`.
@@ -73,7 +73,7 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
 
 
 def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object]:
-    """The parts of a cell's code that differ or are not recorded; none if code_key agrees."""
+    """The columns about the code of a cell, if it differs or may differ."""
     models, keys, packages = (
         [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
     )

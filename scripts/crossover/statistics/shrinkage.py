@@ -1,8 +1,9 @@
 """Variances between trials, shared over the cells of a series by empirical Bayes.
 
-A few trials estimate their variance poorly, and the cells of a series have similar variances. These are assumed to
-scatter around a common value as much as the estimates differ beyond chance (Smyth, "Linear models and empirical Bayes
-methods for assessing differential expression in microarray experiments", 2004; limma's `fitFDist` and `squeezeVar`).
+A few trials estimate their variance poorly, and the cells of a series have similar variances. The true variances are
+assumed to scatter around a common value as much as the estimates differ beyond chance (Smyth, "Linear models and
+empirical Bayes methods for assessing differential expression in microarray experiments", 2004; limma's `fitFDist` and
+`squeezeVar`).
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ def with_shared_spread(cells: Sequence[SampleMean], resolution: float) -> list[S
     """The same means, with variances and degrees of freedom from the trials of all cells of a series.
 
     A cell of one trial gets the common variance. Any other cell gets the mean of the common variance and its own,
-    weighted by their degrees of freedom, but no less than its own, since a larger spread than at other sizes is real: a
-    disturbance, or an effect of the size. The degrees of freedom are at most those of all cells together. The cells are
-    unchanged if fewer than two of them have two trials. `resolution` as in `reading_error`.
+    weighted by their degrees of freedom, but no less than its own, since a larger spread than in other cells may be
+    real. The degrees of freedom are at most those of all cells together. The cells are unchanged if fewer than two of
+    them have two trials. `resolution` as in `reading_error`.
     """
     freedom = np.array([cell.freedom for cell in cells], float)
     repeated = freedom > 0
