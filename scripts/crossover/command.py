@@ -7,7 +7,7 @@
   crossover report RESULTS                                 a report of the finished part of a run
   crossover doctor                                         what a run finds on this machine
 
-The command is printed before it runs. A benchmark ends with its answers and the path of its report.
+The command that runs is printed first. A benchmark ends with its answers and the path of its report.
 """
 
 from __future__ import annotations
@@ -78,7 +78,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check_options(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
-    """Exit with a message if an option is unknown."""
     options = [spelling for action in parser._actions for spelling in action.option_strings]
     for word in arguments:
         name = word.partition("=")[0]

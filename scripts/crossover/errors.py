@@ -1,4 +1,4 @@
-"""User errors, shown in one line; errors that end a measurement early; and the number of times that a job failed."""
+"""User errors, errors that end a measurement early, and counts of failed jobs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class InvalidError(Exception):
 class RefusedError(Exception):
     """A step failed, perhaps because the device, precision or execution does not support it.
 
-    `mistake` is the message if that is not the cause. `is_lacking` is True if the error is typical of missing support.
+    `mistake` is the message to show if the step fails on the CPU too. `is_lacking` is True if the error is typical of
+    missing support.
     """
 
     def __init__(self, message: str, mistake: str, is_lacking: bool) -> None:
@@ -45,16 +46,15 @@ class RefusedError(Exception):
 
 
 LONGEST_SHOWN = 100
-"""Maximum length of a value in a message."""
 
 
 def shown_value(value: object) -> str:
-    """Format a value for a message: on one line, truncated if long."""
+    """Format a value for a message, truncated if long."""
     return shown_text(repr(value))
 
 
 def shown_text(text: str) -> str:
-    """Format a string for a message: truncated if long."""
+    """Truncate a string for a message if it is long."""
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 

@@ -26,9 +26,9 @@ class Step:
     optimizer: Any = None
     """An optimizer, or a function that makes one from a list of parameters; by default, SGD."""
     run: Callable[..., Any] | None = None
-    """The whole step, called with model, inputs, targets and optimizer; a fifth argument is `amp`, whose autocast(),
-    backward(loss) and step(optimizer) follow the precision. The result of such a step is not checked. Without a model,
-    `run` is a function without arguments, whose result is compared between devices."""
+    """The whole training step, called with model, inputs, targets and optimizer; a fifth argument is `amp`, whose
+    autocast(), backward(loss) and step(optimizer) follow the precision. The result of such a step is not checked.
+    Without a model, `run` is a function without arguments, whose result is compared between devices."""
     samples: int | Callable[..., int] | None = None
     """Number of samples per step, or a function of inputs and targets that counts them; without a model, a function
     without arguments. By default, the batch size, which must be the length of some part of the batch. A plain function

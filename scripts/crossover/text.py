@@ -43,7 +43,6 @@ def number_text(value: float, digits: int = 3) -> str:
 
 
 def _rounded(value: float, digits: int) -> Decimal:
-    """Round to significant digits, ties to even."""
     return Context(prec=digits).create_decimal(repr(float(value)))
 
 

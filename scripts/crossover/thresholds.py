@@ -58,7 +58,7 @@ def should_use_gpu(
     """Return True if the GPU is faster at `x`, False if the CPU is, and `default` where the run gives no answer.
 
     `x` is a value on the x axis of the study: a size, a number of parameters or a batch size. The run gives an answer
-    where one device was measured to be significantly faster. The answer is for the hardware that was measured,
+    where one device is significantly faster. The answer is for the hardware that was measured,
     whichever machine the program runs on; pass `gpu` or `cpu` to get the default for other hardware. Further answers:
 
     - with `gpu_measured_elsewhere`, for GPUs measured on another machine instead of this run's

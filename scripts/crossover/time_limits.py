@@ -22,7 +22,7 @@ REMEDY = "raise time_limit_s"
 
 @dataclass(frozen=True)
 class Note:
-    """How often the time limit of a job was raised, and the limit that it last ran into."""
+    """How often the time limit of a job was raised, and the limit that ended its last run, if any."""
 
     raised: int = 0
     """Number of times the job was run again under a higher limit."""

@@ -127,7 +127,6 @@ def _read(folder: Path) -> dict[str, NDArray[Any]]:
 
 
 def _find(folder: Path, name: str) -> Path:
-    """The path of a file, compressed or not; raises UserError if there is neither."""
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
             return path

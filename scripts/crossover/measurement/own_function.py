@@ -1,7 +1,7 @@
 """A user's plain function as a workload: called with a device, it returns the step to time on that device.
 
-Results of a step on an accelerator are compared with those of a step on the CPU. Both usually get the same data, since
-the generators of Python and NumPy are seeded, and random tensors are drawn on the host.
+Results of a step on an accelerator are compared with those of a step on the CPU. Both steps usually get the same data,
+since the generators of Python and NumPy are seeded, and random tensors are drawn on the host.
 """
 
 from __future__ import annotations
@@ -269,8 +269,8 @@ def difference(results: list[Result], expected: list[Result], tolerance: float |
 
 
 def relative_error(values: np.ndarray, expected: np.ndarray) -> float:
-    """Euclidean norm of the difference divided by that of `expected`; 0 if all values are equal (a NaN
-    equals a NaN), otherwise infinite if the norm of `expected` is 0 or a differing value is not finite."""
+    """Euclidean norm of the difference divided by that of `expected`; 0 if all values are equal (a NaN equals a NaN),
+    otherwise infinite if the norm of `expected` is 0 or a differing value is not finite."""
     kind = np.complex128 if "c" in (values.dtype.kind, expected.dtype.kind) else np.float64
     first, second = values.astype(kind).ravel(), expected.astype(kind).ravel()
     differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))

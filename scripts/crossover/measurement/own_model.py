@@ -75,7 +75,6 @@ class OwnModel:
         return task
 
     def _user_step(self) -> Step:
-        """Call the user's function and return its Step."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
         # A default dtype set by the user's code ends with the call; `build` sets it again if the task has that dtype.
@@ -113,7 +112,7 @@ _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
 
 
 def _with_fresh_weights(step: Step, where: str) -> Step:
-    """The step, with copies of model, loss and optimizer if the user's function has returned their weights before."""
+    """The step, with copies of model, loss and optimizer if the user's function has returned these weights before."""
     tensors = _tensors_in(step)
     if any(_handed_out.get(id(tensor)) is tensor for tensor in tensors):
         try:
@@ -214,7 +213,7 @@ def _is_optimizer(value: Any) -> bool:
 
 def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
     """Call the model with its inputs: a dict as keyword arguments, a tuple as positional ones, anything else as one
-    argument. Targets that are a list of dicts are the last argument, as detectors expect.
+    argument. Targets that are a list of dicts are passed too, as detectors expect.
     """
     last = {"targets": targets} if is_list_of_dicts(targets) else {}
     if isinstance(inputs, dict | UserDict):
@@ -268,8 +267,6 @@ def as_user_error(
 
 
 class _OwnTask(Task):
-    """The batches of a user's Step, for training and inference."""
-
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         self.user_step, self.spec = step, model
         self.loaded = cell.protocol == "loaded"

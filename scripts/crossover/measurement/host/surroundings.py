@@ -57,8 +57,8 @@ class Surroundings:
     def counts(self) -> dict[str, int]:
         """Read the counters right before or after the timed blocks; return those whose increase the caller computes.
 
-        Energy is read closest to the blocks, and the host's counters next to it, so that neither includes the reading
-        of the GPU's counters.
+        Energy and the host's counters are read between the two readings of the GPU's counters, so that they do not
+        include these readings.
         """
         if self.edges:
             energy, host = self._energy(), read_counters()

@@ -135,7 +135,7 @@ def do(job: Job, tell: Tell = lambda _message: None) -> Any:
 
     - `begun`: the columns that are known at the start
     - `known`: further columns
-    - `doing`: the user's code that is about to run, or None; `remedy`: what to do if it takes too long
+    - `doing`: the user's code that is about to run; `remedy`: what to do if it takes too long
     - `passing`: the passes after a trial's timing that have not finished; `row`: the row to keep if the process dies
     """
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)

@@ -109,8 +109,7 @@ class FreshProcess(Child):
 
 
 def preloaded_by(job: Job) -> str:
-    """The module that the job's server must have imported: by default the trial's, otherwise the workload's
-    PRELOADED."""
+    """The module that the job's server must have imported: the workload's PRELOADED, by default that of trials."""
     name = workload_traits(job.cell.workload).preloaded
     return WORK["trial"][0] if name is None else f"{MEASUREMENT}.workloads.{name}"
 

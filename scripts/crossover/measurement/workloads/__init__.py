@@ -68,8 +68,8 @@ def build_model(cell: Cell) -> nn.Module:
 def count_parameters(cell: Cell) -> int | None:
     """Number of trainable parameters of a cell's model, counted without allocating them.
 
-    None for a model that does not fit into memory or is not supported, and for a user's model, whose parameters are
-    counted when it is built.
+    None if building ends with a status such as `unsupported`, and for a user's model, whose parameters are counted when
+    it is built.
     """
     if cell.model is not None:
         return None
