@@ -31,8 +31,8 @@ class Step:
     Without a model, `run` is a function without arguments, whose result is compared between devices."""
     samples: int | Callable[..., int] | None = None
     """Number of samples per step, or a function of inputs and targets that counts them; without a model, a function
-    without arguments. By default, the batch size, which must be the length of some part of the batch. A plain function
-    that takes no batch size counts calls.
+    without arguments. By default, the batch size, which must be the length of some part of a model's batch. For a
+    plain function that takes no batch size, calls are counted.
     """
     host: str | Sequence[str] = ()
     """Names of the model's arguments that stay in host memory, such as the lengths for pack_padded_sequence; if the

@@ -61,7 +61,7 @@ def kind_of(value: Any) -> str:
 
 
 def outputs_of(output: Any) -> list[torch.Tensor]:
-    """All tensors in a model's output, which may be an object with tensors as attributes."""
+    """The tensors in a model's output, which may be an object with tensors as attributes."""
     return tensors_of(output) or tensors_of(getattr(output, "__dict__", None))
 
 

@@ -102,7 +102,7 @@ class TrainingJob(RowJob):
 
     epochs: int
     test_share: float
-    """Share of the dataset's rows that is held out: its last rows."""
+    """Share of the dataset's rows that is held out, from the end of the dataset."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
 
 
 def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) -> dict[str, Any]:
-    """The fields that all jobs have, from the command line and the reserved resources."""
+    """Fields of a job, from its cell, the command line and the reserved resources."""
     return {
         "cell": cell,
         "seed": options.seed,
