@@ -1,9 +1,9 @@
 """Training of a single GPT-2 block of varying width, which maps random hidden states to random targets.
 
 The block comes from transformers: causal attention with heads of width 64 and a perceptron four times as wide, each
-after a layer norm. It has 12 width^2 + 13 width parameters, and neither embeddings nor logits, whose cost depends on the
-vocabulary. The optimizer is SGD, since Adam would divide by zero in pure fp16, where its epsilon rounds to 0, and would
-need `capturable=True` in a CUDA graph.
+after a layer norm. It has 12 width^2 + 13 width parameters, but no embeddings or logits, whose cost depends on the
+vocabulary. The optimizer is SGD, since Adam would divide by zero in pure fp16, where Adam's epsilon rounds to 0, and
+would need `capturable=True` in a CUDA graph.
 """
 
 from __future__ import annotations

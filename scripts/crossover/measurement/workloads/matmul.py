@@ -63,8 +63,8 @@ class Multiplication(InferenceTask):
 
     @torch.no_grad()
     def own_errors(self) -> dict[str, float]:
-        """The largest error of an entry of the product, and the ratio of this error to the mean absolute entry of the exact
-        product.
+        """The largest error of an entry of the product, and the ratio of this error to the mean absolute entry of the
+        exact product.
 
         All rows are compared, or at most HOST_ROWS if a CPU computes the exact product. The model's matrix is
         overwritten.
