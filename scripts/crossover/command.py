@@ -7,7 +7,7 @@
   crossover report RESULTS                                 a report of the finished part of a run
   crossover doctor                                         what a run finds on this machine
 
-The Snakemake command is printed before it runs. The run ends with the answers and the path of the report.
+The command that runs is printed first. A benchmark ends with its answers and the path of its report.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from crossover.errors import did_you_mean
 CHECKOUT = Path(__file__).parents[2]
 
 SCRIPTS = {"compare": "compare_runs.py", "report": "report_rows.py", "doctor": "doctor.py"}
-"""Subcommands and the scripts they run with the remaining arguments."""
 
 
 def build_command(arguments: Sequence[str]) -> list[str]:
@@ -58,7 +57,6 @@ def build_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Parser for names and config keys."""
     from crossover.config.config_keys import ConfigKeys  # needs pydantic
 
     description, _, examples = (__doc__ or "").partition("\n\n")
@@ -80,7 +78,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check_options(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
-    """End the program with one line for an option that is neither a config key nor `--help`."""
     options = [spelling for action in parser._actions for spelling in action.option_strings]
     for word in arguments:
         name = word.partition("=")[0]
@@ -90,12 +87,12 @@ def _check_options(arguments: Sequence[str], parser: argparse.ArgumentParser) ->
 
 
 def _as_list(value: str) -> str:
-    """The value as YAML: `64,256` is a list."""
+    """The value as YAML: `[64,256]` for `64,256`."""
     return f"[{value}]" if "," in value and not value.startswith(("[", "{")) else value
 
 
 def main() -> None:
-    """Print and run the Snakemake command for the arguments on the command line."""
+    """Print and run the command for the command-line arguments."""
     if not (CHECKOUT / "Snakefile").is_file():
         sys.exit("error: the workflow is not in this installation; run `pip install -e .` in a checkout of Crossover")
     if importlib.util.find_spec("snakemake") is None:

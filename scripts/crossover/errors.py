@@ -1,4 +1,4 @@
-"""User errors, shown in one line; errors that end a measurement early; and the number of times that a job failed."""
+"""User errors, errors that end a measurement early, and counts of failed jobs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from crossover.files import atomic_path
 
 
 class UserError(Exception):
-    """An error that the user can fix. Its message is one line: what is wrong, where, what is allowed, what to do."""
+    """An error that the user can fix; its message is shown without a traceback."""
 
 
 class UnsupportedError(Exception):
-    """The device does not support the cell."""
+    """The cell is not supported."""
 
 
 class TooSlowError(Exception):
@@ -29,13 +29,13 @@ class TooSlowError(Exception):
 
 
 class InvalidError(Exception):
-    """The measurement cannot be used."""
+    """The result cannot be used."""
 
 
 class RefusedError(Exception):
-    """A step failed, either by the user's mistake or because the device, precision or execution does not support it.
+    """A step failed, perhaps because the device, precision or execution does not support it.
 
-    `mistake` is the message to show if it is the user's mistake. `is_lacking` is True if the error is typical of
+    `mistake` is the message to show if the step fails on the CPU too. `is_lacking` is True if the error is typical of
     missing support.
     """
 
@@ -46,16 +46,15 @@ class RefusedError(Exception):
 
 
 LONGEST_SHOWN = 100
-"""Maximum length of a value in a message."""
 
 
 def shown_value(value: object) -> str:
-    """Format a value for a message: on one line, truncated if long."""
+    """Format a value for a message, truncated if long."""
     return shown_text(repr(value))
 
 
 def shown_text(text: str) -> str:
-    """Format a string for a message: truncated if long."""
+    """Truncate a string for a message if it is long."""
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
@@ -81,11 +80,10 @@ ASSERTION = (
     "an assertion failed on the GPU: usually labels lie outside the range of classes, or an index is out of range; "
     "the same command with --device=cpu shows the line"
 )
-"""Explanation of an error of torch that contains ASSERTED."""
+"""Explanation of torch errors that contain ASSERTED."""
 
 FULL_CODES = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 FULL_WORDS = re.compile("No space left on device|Disk quota exceeded|File too large")
-"""How libraries report a full disk."""
 SHARED_MEMORY_FULL = re.compile(r"(</torch_\w+>|shared memory).*No space left|workers are out of shared memory")
 SHARED_MEMORY_ADVICE = (
     "the shared memory of data loaders is full; enlarge /dev/shm (in a container: --shm-size), or use num_workers=0"
@@ -93,7 +91,7 @@ SHARED_MEMORY_ADVICE = (
 
 
 def full_disk(error: BaseException) -> str | None:
-    """Message with advice if a disk, or the shared memory of data loaders, is full; None for other errors."""
+    """A message with advice if an error reports a full disk or a full /dev/shm; otherwise None."""
     text = str(error).strip().partition("\n")[0]
     if not (isinstance(error, OSError) and error.errno in FULL_CODES) and not FULL_WORDS.search(text):
         return None
@@ -179,8 +177,7 @@ def _write_count(path: Path, count: int) -> None:
 def logged(path: str) -> Iterator[None]:
     """Redirect a job's output to its log and count the job as failed unless it succeeds.
 
-    A UserError or a full disk is logged in one line, any other error with its traceback. If the log cannot be written,
-    the line goes to the terminal.
+    A UserError or a full disk is logged in one line, any other error with its traceback.
     """
     with one_line_errors():
         Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 def why_not_writable(folder: Path) -> str | None:
     """The operating system's reason why no file can be created in a folder; None if the folder is writable.
 
-    Permissions are not enough: root has them even on a read-only file system and in /proc.
+    Permission bits do not show this: root may ignore them, but not write to a read-only file system or to /proc.
     """
     try:
         with tempfile.TemporaryFile(dir=folder):

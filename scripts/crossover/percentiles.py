@@ -1,8 +1,8 @@
 """Percentiles of samples, with intervals from order statistics.
 
-For independent samples of any distribution, the number of samples below the true percentile is binomially distributed.
-So two of the sorted samples enclose the percentile with a known probability (H. A. David and H. N. Nagaraja, "Order
-Statistics", 2003, section 7.1).
+For independent samples of a continuous distribution, the number of samples below the true percentile is binomially
+distributed. So two of the sorted samples enclose the percentile with a known probability (H. A. David and H. N.
+Nagaraja, "Order Statistics", 2003, section 7.1).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ TAIL = 0.025
 """Probability beyond each end of a two-sided 95 % interval."""
 
 LATENCY_PERCENTS = (50, 95, 99)
-"""The percentiles reported for latencies."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,8 @@ def interval_ranks(count: int, percent: int) -> tuple[int, int] | None:
 
 
 def _outside(count: int, share: float) -> int:
-    """The largest k for which the probability of fewer than k of `count` samples below a quantile is at most TAIL;
-    `share` is the probability of a sample below the quantile.
+    """The largest k for which fewer than k of `count` samples lie below a quantile with a probability of at most TAIL;
+    `share` is the probability that a sample lies below the quantile.
     """
     log_odds = math.log(share) - math.log1p(-share)
     log_term = count * math.log1p(-share)  # probability that no sample is below

@@ -32,10 +32,7 @@ class UnreadableError(UserError):
 
 
 def read_arrow(path: Path, kind: str, columns: Sequence[str] | None = None, remedy: str = RUN_AGAIN) -> pa.Table:
-    """Read a Parquet file; given `columns`, only these, and without those that the file lacks.
-
-    Raises UnreadableError with the file's `kind`.
-    """
+    """Read a Parquet file, or only those of `columns` that it has; raises UnreadableError."""
     import pyarrow as pa  # slow to import, and not every reader needs it
     import pyarrow.parquet as pq
 
@@ -51,7 +48,7 @@ def read_arrow(path: Path, kind: str, columns: Sequence[str] | None = None, reme
 
 
 def read_json(path: Path, kind: str) -> Any:
-    """Read a JSON file; raises UnreadableError with the file's `kind`."""
+    """Read a JSON file; raises UnreadableError."""
     try:
         return json.loads(read_text(path, kind))
     except (ValueError, RecursionError):
@@ -59,7 +56,7 @@ def read_json(path: Path, kind: str) -> Any:
 
 
 def read_text(path: Path, kind: str) -> str:
-    """Read a text file; raises UnreadableError with the file's `kind`."""
+    """Read a text file; raises UnreadableError."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -82,7 +79,7 @@ def read_each(
 
 
 def check_readable(errors: Mapping[Path, UnreadableError]) -> None:
-    """Raise the only error, or one UserError for several files, with the command that deletes them."""
+    """Raise the only error, if any, or for several files one UserError with the command that deletes them."""
     if not errors:
         return
     path, first_error = next(iter(errors.items()))

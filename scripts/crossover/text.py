@@ -1,4 +1,4 @@
-"""Format numbers with units, and lists, for figures, pages and the terminal; `format.js` does the same on the page."""
+"""Format numbers with units, and lists, for figures, pages and the terminal; `format.js` must agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def bytes_text(value: float) -> str:
-    """Memory with three digits in a decimal unit: 512 B, 17.2 kB, 1.35 GB."""
+    """An amount of memory in a decimal unit: 512 B, 17.2 kB, 1.35 GB."""
     scale, unit = next(
         ((scale, unit) for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if value >= 0.9995 * scale), (1, "B")
     )
@@ -35,7 +35,7 @@ def bytes_text(value: float) -> str:
 
 
 def number_text(value: float, digits: int = 3) -> str:
-    """A number with three (or `digits`) significant digits, and all before the decimal point: 0.0123, 2.52, 1,243."""
+    """A positive number with `digits` significant digits, and all before the decimal point: 0.0123, 2.52, 1,243."""
     if value <= 0:
         return f"{value:g}"
     places = digits - 1 - _rounded(value, digits).adjusted()
@@ -43,12 +43,11 @@ def number_text(value: float, digits: int = 3) -> str:
 
 
 def _rounded(value: float, digits: int) -> Decimal:
-    """Round to significant digits, half to even."""
     return Context(prec=digits).create_decimal(repr(float(value)))
 
 
 def count_text(value: float) -> str:
-    """A count with three significant digits: 6.54, 681, 1,240, 310 k, 2.8 million."""
+    """A count with at most three significant digits: 6.54, 681, 1,240, 310 k, 2.8 million."""
     if value <= 0:
         return f"{value:g}"
     rounded = _rounded(value, 3)
@@ -60,14 +59,14 @@ def count_text(value: float) -> str:
 def place_text(value: float, unit: str) -> str:
     """A position on an axis, without its unit: 1,414 or 65,536 or 39.6, but 703 k for parameters.
 
-    Whole numbers have all digits; other numbers, and 10,000 or more parameters, have three.
+    Whole numbers have all digits; other numbers, and 10,000 or more parameters, have at most three.
     """
     is_exact = math.isclose(value, round(value)) and (unit != "parameters" or value < 1e4)
     return f"{value:,.0f}" if is_exact else count_text(value)
 
 
 def place_texts(values: Sequence[float], unit: str) -> list[str]:
-    """Positions on an axis, each with its unit if some are in thousands or more and others are not.
+    """Positions on an axis, each with its unit if some are abbreviated and others are not.
 
     For example 612 k and 2 million, but 105 parameters and 195 k parameters: '105 to 195 k' would read as 105 k.
     """
@@ -83,7 +82,6 @@ SINGULAR = {
     "tokens of prompt": "token of prompt",
     "tokens of answer": "token of answer",
 }
-"""The singular of units on an axis, where it differs."""
 
 
 def with_unit(text: str, unit: str) -> str:
@@ -99,7 +97,7 @@ def rate_text(samples_per_s: float) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A share in per cent with two digits, and all before the decimal point: 0.11 %, 9.2 %, 153 %."""
+    """A share in per cent with two significant digits, and all before the decimal point: 0.11 %, 9.2 %, 153 %."""
     return f"{'-' if share < 0 else ''}{number_text(abs(100 * share), 2)} %"
 
 
@@ -109,12 +107,12 @@ def share_text(share: float) -> str:
 
 
 def money_text(value: float) -> str:
-    """An amount of money with two digits, and all before the decimal point: 0.0012, 0.85, 12, 4,312."""
+    """An amount of money with two significant digits, and all before the decimal point: 0.0012, 0.85, 12, 4,312."""
     return number_text(value, 2)
 
 
 def small_text(value: float) -> str:
-    """A small share with two digits; below a thousandth, in scientific notation."""
+    """A small share with at most two significant digits; below a thousandth, in scientific notation."""
     if value == 0 or abs(value) >= 1e-3:
         return f"{value:.2g}"
     mantissa, exponent = f"{value:.1e}".split("e")
@@ -122,7 +120,7 @@ def small_text(value: float) -> str:
 
 
 def cores_text(count: float, unit: str = "core") -> str:
-    """A number of cores, with two digits below ten: 1 core, 5.6 cores, 16 cores."""
+    """A number of cores: 1 core, 5.6 cores, 16 cores."""
     words = f"{count:.2g}" if count < 9.95 else f"{count:,.0f}"
     return f"{words} {unit}{'' if words == '1' else 's'}"
 

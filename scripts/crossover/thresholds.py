@@ -58,13 +58,13 @@ def should_use_gpu(
     """Return True if the GPU is faster at `x`, False if the CPU is, and `default` where the run gives no answer.
 
     `x` is a value on the x axis of the study: a size, a number of parameters or a batch size. The run gives an answer
-    where one device was measured to be significantly faster. The answer is for the hardware that was measured,
+    where one device is significantly faster. The answer is for the hardware that was measured,
     whichever machine the program runs on; pass `gpu` or `cpu` to get the default for other hardware. Further answers:
 
-    - with `gpu_measured_elsewhere`, for a GPU measured on another machine
+    - with `gpu_measured_elsewhere`, for GPUs measured on another machine instead of this run's
     - with `single_trial`, from single trials, where a device was at least twice as fast
     - with `beyond_measured`, beyond the measured range: the answer at the nearest measured point, unless
-      the GPU failed there
+      the GPU failed between that point and `x`
 
     `axes` select a series of the study, such as batch_size=512 or gpu="NVIDIA H200"; a size, batch size, machine or
     device that was not measured gives the default. Raises ValueError for an unknown study or axis, for a protocol,
@@ -112,7 +112,6 @@ def should_use_gpu(
 
 
 def _number(x: Any) -> float:
-    """The number as a float; raises TypeError for anything else, including text."""
     if not isinstance(x, str | bytes):
         with suppress(TypeError, ValueError):
             return float(x)

@@ -17,12 +17,12 @@ NOTES = "time_limits"
 """The folder of the notes in a results folder."""
 
 REMEDY = "raise time_limit_s"
-"""Phrase in the `reason` of a result whose job ran into the time limit, before or after the timing."""
+"""Phrase in the `reason` of a result whose job ran into the time limit."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """How often the time limit of a job was raised, and the limit that it last ran into."""
+    """How often the time limit of a job was raised, and the limit that ended its last run, if any."""
 
     raised: int = 0
     """Number of times the job was run again under a higher limit."""
@@ -40,7 +40,7 @@ def read_notes(folder: Path) -> Mapping[str, Note]:
 
 
 def note_end(path: Path | None, limit_s: float, reason: str | None) -> None:
-    """Note how a job under a time limit ended; nothing is written without a path, or if no limit ever ended the job."""
+    """Note how a job under a time limit ended, if a path is given."""
     if path is None:
         return
     limited = REMEDY in (reason or "")

@@ -17,7 +17,6 @@ MAKERS: dict[str, Callable[[Mapping[str, Any]], dict[str, NDArray[Any]]]] = {
     "higgs": make_higgs,
     "mnist": make_mnist,
 }
-"""The function that makes each dataset, given its options from the config."""
 
 
 def is_generated(name: str, options: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """Transverse momenta of two leptons in Higgs signal and background (HSF Training, "Machine Learning on GPU").
 
 The lesson reads ATLAS open data of the H->ZZ->4l selection. If the config does not name those files, rows of the same
-shape, and by default in the same number and class balance, are generated, since run time depends only on these.
+shape, by default as many and in the same class balance, are generated; their values hardly affect run time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Models of torchvision, timm and transformers with random weights; nothing is downloaded.
 
-A forward pass on torch's meta device, which computes nothing, shows whether a model accepts its inputs. If that fails,
-the forward pass usually runs on the CPU.
+A forward pass on torch's meta device, which computes nothing, shows whether a model accepts its inputs. If this pass
+fails, another one usually runs on the CPU.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ IMAGE_PIXELS = 224
 TOKENS = 128
 PROBED_ROWS = 2
 LONGEST_REASON = 200
-"""Maximum number of characters shown of a library's message."""
 OWN_FILE = "build it in your own file"
 LAYERS = "num_hidden_layers"
 LAYERS_OF_DECODERS = ("decoder_layers", "num_decoder_layers")
@@ -96,7 +95,7 @@ def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
 
 @cache
 def _check_transformers(name: str, layers: int | None) -> None:
-    """Raise UserError if the number of layers has no effect, or if the model rejects the inputs of `_inputs`."""
+    """Raise UserError if the number of layers has no effect, or if a trial shows that the model rejects its inputs."""
     with torch.device("meta"):
         networks = [_transformers_network(name, layers)]
         inputs = _inputs(networks[0], name, PROBED_ROWS)

@@ -1,7 +1,7 @@
 """A user's plain function as a workload: called with a device, it returns the step to time on that device.
 
-Results of a step on an accelerator are compared with those of a step on the CPU. Both usually get the same data, since
-the generators of Python and NumPy are seeded, and random tensors are drawn on the host.
+Results of a step on an accelerator are compared with those of a step on the CPU. Both steps usually get the same data,
+since the generators of Python and NumPy are seeded, and random tensors are drawn on the host.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ class OwnFunction:
         return FunctionTask(self.step_on(arithmetic.device.type), self, arithmetic)
 
     def step_on(self, device: str) -> Step:
-        """Call the user's function for a device and return its Step; raises UserError with file and line if the call
-        fails."""
+        """Call the user's function for a device and return its Step."""
         cell, model = self.cell, self.model
         size = model.argument(cell.size)
         axes = {"batch_size": cell.batch_size, "device": device, "protocol": cell.protocol}
@@ -139,7 +138,7 @@ class FunctionTask(Task):
             if self.waits_for_results is not False:
                 self._wait_for_results(returned)
         except Exception:
-            with as_user_error(self.builder.model):  # not around each step, where it would take as long as a short one
+            with as_user_error(self.builder.model):  # entered only here, since it takes as long as a short step
                 raise
 
     def next_inputs(self) -> tuple[Any, ...]:
@@ -148,7 +147,7 @@ class FunctionTask(Task):
 
     def _wait_for_results(self, returned: Any) -> None:
         """Wait for results that are computed in the background, such as JAX's arrays. Later steps wait only if the
-        first step returns such results. Raises UserError for a coroutine or other unfinished work.
+        first step returns such results. Raises UserError if the first step returns unfinished work such as a coroutine.
         """
         if self.waits_for_results is None and (kind := pending_kind(returned)):
             with suppress(Exception):
@@ -218,8 +217,7 @@ class Result:
 
 
 def results_of(step: Step, model: Model) -> list[Result]:
-    """Run one step and return its numbers and arrays in host memory; raises InvalidError if the Step's `result`
-    fails."""
+    """Run one step and return its numbers and arrays in host memory."""
     assert step.run is not None
     returned = step.run()
     if step.result is not None:
@@ -271,8 +269,8 @@ def difference(results: list[Result], expected: list[Result], tolerance: float |
 
 
 def relative_error(values: np.ndarray, expected: np.ndarray) -> float:
-    """Euclidean norm of the difference divided by that of `expected`; 0 if all values are equal (NaN to NaN too),
-    otherwise infinite if that norm is 0 or if a differing value is not finite."""
+    """Euclidean norm of the difference divided by that of `expected`; 0 if all values are equal (a NaN equals a NaN),
+    otherwise infinite if the norm of `expected` is 0 or a differing value is not finite."""
     kind = np.complex128 if "c" in (values.dtype.kind, expected.dtype.kind) else np.float64
     first, second = values.astype(kind).ravel(), expected.astype(kind).ravel()
     differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))

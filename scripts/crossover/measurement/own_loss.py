@@ -61,7 +61,7 @@ def kind_of(value: Any) -> str:
 
 
 def outputs_of(output: Any) -> list[torch.Tensor]:
-    """All tensors in a model's output, which may be an object with tensors as attributes."""
+    """The tensors in a model's output, which may be an object with tensors as attributes."""
     return tensors_of(output) or tensors_of(getattr(output, "__dict__", None))
 
 
@@ -70,7 +70,7 @@ def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -
 
     - cross entropy if the targets are whole numbers
     - mean squared error for other targets
-    - the output's mean square if there are no targets
+    - without targets, the output if it is a scalar, or else its mean square
 
     Raises UserError if the model has too few outputs for `labels`, ValueError if no default loss applies.
     """

@@ -75,10 +75,9 @@ class OwnModel:
         return task
 
     def _user_step(self) -> Step:
-        """Call the user's function and return its Step; raises UserError with file and line if the call fails."""
         size = self.model.argument(self.cell.size)
         call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
-        # A default dtype set by the user's code ends with the call; `build` sets it again for a task of that dtype.
+        # A default dtype set by the user's code ends with the call; `build` sets it again if the task has that dtype.
         with default_dtype(_default_dtypes.get(self.model, torch.get_default_dtype())):
             try:
                 returned = call_user(
@@ -113,7 +112,7 @@ _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
 
 
 def _with_fresh_weights(step: Step, where: str) -> Step:
-    """The step, with copies of model, loss and optimizer if the user's function has returned their weights before."""
+    """The step, with copies of model, loss and optimizer if the user's function has returned these weights before."""
     tensors = _tensors_in(step)
     if any(_handed_out.get(id(tensor)) is tensor for tensor in tensors):
         try:
@@ -149,8 +148,8 @@ class ModelWithLoss(nn.Module):
 
 
 def module_of(step: Step, mode: str) -> nn.Module:
-    """The module that a task moves and casts: the model, with its loss in a training without `run` if the loss has
-    weights."""
+    """The module that a task moves and casts: the model, or in training without `run` the model and its loss, if the
+    loss has weights."""
     model: nn.Module = step.model
     if mode == "train" and step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
         return ModelWithLoss(model, step.loss)
@@ -214,7 +213,7 @@ def _is_optimizer(value: Any) -> bool:
 
 def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
     """Call the model with its inputs: a dict as keyword arguments, a tuple as positional ones, anything else as one
-    argument. Targets that are a list of dicts are the last argument, as detectors expect.
+    argument. Targets that are a list of dicts are passed too, as detectors expect.
     """
     last = {"targets": targets} if is_list_of_dicts(targets) else {}
     if isinstance(inputs, dict | UserDict):
@@ -223,19 +222,19 @@ def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
 
 
 REFUSALS = (ValueError, AssertionError, RuntimeError)
-"""Errors with which a function or model may reject a size; any other error is a mistake."""
+"""Errors with which a function or model may reject a size."""
 
 
 def user_error(error: BaseException, model: Model, failure: str) -> Exception:
-    """A UserError with file and line for an error of the user's code, or an UnsupportedError if that code may have
-    rejected a default size."""
+    """A UserError for an error of the user's code, or an UnsupportedError if that code may have rejected a default
+    size."""
     text = f"{location_of(error, model)}: {failure}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
 
 def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
-    """Import the user's module and return the result of `make`, which calls the user's function; `call` shows that call
-    in messages. Raises UserError with file and line if the import or the call fails.
+    """Import the user's module and return the result of `make`, which calls the user's function; `call` describes that
+    call in messages. Raises the error that `user_error` returns if the call fails.
     """
     file = model.shown.rpartition(":")[0]
     tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
@@ -253,10 +252,10 @@ def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> A
 def as_user_error(
     model: Model, failure: str | Callable[[Exception], str] = "its step fails", is_mistake: bool = False
 ) -> Iterator[None]:
-    """Raise errors of the block as a UserError with file and line, except those with a status such as `oom`.
+    """Raise errors of the block as `user_error` returns them, except those with a status such as `oom`.
 
-    The UserError keeps the error as its cause, since the device may be to blame, which `process.attempts` finds out by
-    a step on the CPU. With `is_mistake`, for code that uses no device, it has no cause.
+    The raised error keeps the original as its cause, since the device may be to blame, which `process.attempts` finds
+    out by a step on the CPU. With `is_mistake`, for code that uses no device, the raised error has no cause.
     """
     try:
         yield
@@ -268,8 +267,6 @@ def as_user_error(
 
 
 class _OwnTask(Task):
-    """The batches of a user's Step, for training and inference."""
-
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         self.user_step, self.spec = step, model
         self.loaded = cell.protocol == "loaded"
@@ -355,8 +352,8 @@ def _has_sample_rows(batch: Batch, batch_size: int) -> bool:
 
 
 def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
-    """A note if parts of the user's model, or all its inputs, are in fp64, bf16 or fp16 and another precision is
-    measured; otherwise None."""
+    """A note if parts of the user's model, or its floating-point inputs, are in fp64, bf16 or fp16 and another
+    precision is measured; otherwise None."""
     of_model = {tensor.dtype for tensor in chain(model.parameters(), model.buffers())}
     of_inputs = {tensor.dtype for tensor in tensors_of(inputs) if tensor.is_floating_point() or tensor.is_complex()}
     if len(of_inputs) > 1:  # torch's collation turns Python floats into float64
@@ -399,8 +396,7 @@ class OwnTraining(_OwnTask, TrainingTask):
             self._prepare_run(step.run, cell.precision)
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """The Step's optimizer, by default SGD; raises UserError if it trains none of these parameters or needs a
-        closure."""
+        """The Step's optimizer, by default SGD; raises UserError if it cannot train these parameters."""
         shown = self.spec.shown
         optimizer: Any = self.user_step.optimizer
         if _is_optimizer(optimizer) and not isinstance(optimizer, type):

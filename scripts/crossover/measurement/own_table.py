@@ -29,7 +29,7 @@ class TableSamples(TensorDataset):
 
 
 def samples_of(table: Table) -> TableSamples:
-    """The rows of a table. Whole numbers, booleans and strings as targets become classes, in sorted order.
+    """The rows of a table. Targets that are whole numbers, booleans or strings become classes, in sorted order.
 
     Raises UserError if the table has no rows, or if a column contains missing, infinite or unsupported values.
     """

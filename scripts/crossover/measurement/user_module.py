@@ -55,7 +55,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def location_of(error: BaseException, model: Model) -> str:
-    """File and line of an error: the last line of its traceback in the model's file, else in another file of the user,
+    """Where an error occurred: the last line of its traceback in the model's file, else in another file of the user,
     else the model's name (`Model.shown`)."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
@@ -125,7 +125,8 @@ def _advice_on_package(error: BaseException, model: Model) -> str:
 
 @cache
 def function_of(model: Model) -> Callable[[int | str, int], Any]:
-    """A function of size and batch size that calls the user's function with as many of them as that takes."""
+    """A function of size and batch size that calls the user's function with as many of them as it takes, or builds a
+    library's model."""
     if model.origin in LIBRARIES:
         return lambda size, batch_size: BUILDERS[model.origin](model, size, batch_size)
     function = _named(model)

@@ -26,7 +26,7 @@ MILLI = 1e-3
 MICRO = 1e-6
 
 PACKAGE_MAX_W = 1000.0
-"""Upper bound of a CPU package's power. If a counter could exceed its range within a window, energy is unknown."""
+"""Assumed upper bound on the power of a CPU package."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Edge:
     gpu: GpuUse
     energy: Any
     other_leases: int | None
-    """Number of other leased GPUs of this host; None for a trial without a GPU."""
+    """Number of other leased GPUs of this host; None for a trial without a leased GPU."""
 
 
 class Surroundings:
@@ -55,10 +55,10 @@ class Surroundings:
         self.edges: list[Edge] = []
 
     def counts(self) -> dict[str, int]:
-        """Read all counters right before or after the timed blocks; return those whose increase the caller computes.
+        """Read the counters right before or after the timed blocks; return those whose increase the caller computes.
 
-        Energy is read closest to the blocks, and the host's counters next to it, so that neither includes the reading
-        of the GPU's counters.
+        Energy and the host's counters are read between the two readings of the GPU's counters, so that they do not
+        include these readings.
         """
         if self.edges:
             energy, host = self._energy(), read_counters()

@@ -33,7 +33,7 @@ KILLED_FIRST = 1000
 server."""
 
 MADV_POPULATE_WRITE = 23
-"""Advice to madvise, in Linux 5.14 and later, to copy pages; twice as fast as a write to each page."""
+"""Advice to madvise (Linux 5.14 and later) that copies shared pages, twice as fast as a write to each page."""
 
 INTERNAL = (
     "Warning: Profiler clears events",
@@ -51,7 +51,7 @@ INTERNAL = (
 def end_with_parent(lifeline: int) -> None:
     """Let the kernel end this process once the parent's end of the pipe closes.
 
-    The parent never writes, so the pipe becomes readable only when the parent is gone. The kernel then sends SIGIO,
+    The parent never writes, so the pipe becomes readable only when that end closes. The kernel then sends SIGIO,
     which by default ends the process. This needs no thread, which would disturb the measurement.
     """
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
@@ -66,7 +66,7 @@ def end_with_parent(lifeline: int) -> None:
 
 def copy_heap() -> None:
     """Write to each page of the C heap, so that the kernel copies the pages that a fork shares with the trial server.
-    Otherwise the kernel would copy a page at the first write to it, within a timed step, since pybind11 links its
+    Otherwise the kernel would copy a page at the first write to it, perhaps within a timed step: pybind11 links its
     objects into a table that is spread over the heap. A copy interrupts every thread of the process, which made steps
     of 0.2 ms on two threads 1.09x slower. To be called while there is only one thread.
     """
@@ -82,8 +82,8 @@ def copy_heap() -> None:
 def run_child(job: Job, lifeline: int, messages: int) -> None:
     """Run a job and send the parent its last message; raises UserError for the user's mistakes.
 
-    If a step fails on another device than the CPU or in another precision than fp32, the last message has the status
-    REFUSED, and the parent finds out why.
+    If a step fails but might run eagerly on the CPU in fp32, the last message may have the status REFUSED, and the
+    parent tries the step there.
     """
     end_with_parent(lifeline)
     with suppress(OSError):
@@ -135,11 +135,8 @@ def do(job: Job, tell: Tell = lambda _message: None) -> Any:
 
     - `begun`: the columns that are known at the start
     - `known`: further columns
-    - `doing`: the user's code that is about to run, or None; `remedy`: what to do if it takes too long
+    - `doing`: the user's code that is about to run; `remedy`: what to do if it takes too long
     - `passing`: the passes after a trial's timing that have not finished; `row`: the row to keep if the process dies
-
-    The job's modules are imported here, so that a fork of the trial server has neither outdated code nor code of
-    another workload.
     """
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)
     module, function = WORK[job.kind]

@@ -31,8 +31,7 @@ ANSWER_LIMIT_S = 10.0
 """Maximum time until the server answers an order; a server that takes longer is considered to hang."""
 
 STARTED: list[subprocess.Popen[bytes]] = []
-"""Servers that this process has started and that outlive it. Without a reference to them, Python would warn that they
-still run."""
+"""Servers that this process has started. Without a reference to a running server, Python would warn about it."""
 
 
 class NoServerError(Exception):
@@ -40,7 +39,7 @@ class NoServerError(Exception):
 
 
 class OutdatedServerError(NoServerError):
-    """A file that the server imported has changed; the server exits, and the next trial starts a new one."""
+    """A file that the server imported has changed."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Child(ABC):
         self.inbox = Inbox(messages)
 
     def close_childs_ends(self) -> None:
-        """Close the descriptors in the parent, so that it notices when the child closes them."""
+        """Close the child's ends in the parent, so that the parent notices when the child's copies close."""
         os.close(self.childs_lifeline)
         os.close(self.childs_messages)
 
@@ -75,7 +74,7 @@ class Child(ABC):
         """How the process ended; None if it still runs after `wait_s`."""
 
     def kill(self) -> None:
-        """End the process and its process group, wait until it is gone, and close the descriptors."""
+        """Kill the process and its process group, wait for the process, and close the descriptors."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.ending(ANSWER_LIMIT_S)
@@ -110,8 +109,7 @@ class FreshProcess(Child):
 
 
 def preloaded_by(job: Job) -> str:
-    """The module that the job's server must have imported: by default the trial's, otherwise the workload's
-    PRELOADED."""
+    """The module that the job's server must have imported: the workload's PRELOADED, by default that of trials."""
     name = workload_traits(job.cell.workload).preloaded
     return WORK["trial"][0] if name is None else f"{MEASUREMENT}.workloads.{name}"
 

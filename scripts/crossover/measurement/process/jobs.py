@@ -102,17 +102,17 @@ class TrainingJob(RowJob):
 
     epochs: int
     test_share: float
-    """Share of the dataset's rows that is held out: its last rows."""
+    """Share of the dataset's rows that is held out, from the end of the dataset."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TryJob(Job):
-    """A try to run a few steps of a cell, which shows whether they succeed and fit into memory. Writes no file."""
+    """Runs a few steps of a cell to find out whether they succeed and fit into memory; writes no file."""
 
     kind = "batch_try"
 
     steps: int = 3
-    """Step 2 includes gradients and optimizer state; step 3 has a steady heap."""
+    """By step 2, optimizer state exists; by step 3, the heap is steady."""
 
     memory_limit_bytes: int | None = None
     """Limit on device memory; None: no limit."""

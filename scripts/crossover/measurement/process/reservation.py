@@ -43,9 +43,8 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
 
     For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
     for all usable cores (for a GPU, its share by `cpus_of_gpus`); the name of a device such as cpu-4 overrides it. The
-    affinity of this process, which a trial server inherits, does not change. A signal or a failed measuring process
-    ends the program with the status that a shell expects. Raises UserError as `check_whole_node`, `host_turn` and
-    `lease` do.
+    affinity of this process, which a trial server inherits, does not change. Signals and failed measuring processes are
+    handled by `exit_statuses`. Raises UserError as `check_whole_node`, `host_turn` and `lease` do.
     """
     if job := batch_job():
         tell(f"{job} on {platform.node()}")
@@ -65,7 +64,7 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
 
 
 def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) -> dict[str, Any]:
-    """The fields that all jobs have, from the command line and the reserved resources."""
+    """Fields of a job, from its cell, the command line and the reserved resources."""
     return {
         "cell": cell,
         "seed": options.seed,

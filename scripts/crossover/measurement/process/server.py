@@ -1,6 +1,6 @@
 """The trial server: import torch once, and fork a measuring process for each trial.
 
-Importing torch takes longer than most measurements. The server never uses a GPU and starts no thread before a fork, so
+Importing torch can take longer than a measurement. The server never uses a GPU and starts no thread before a fork, so
 that each fork has its own CUDA context, allocator and thread pools, like a fresh process. Workloads are imported only
 in forks. The server serves only its own user, stops forking once a file that it imported has changed, and exits when
 idle.
@@ -51,10 +51,10 @@ SET_LATER = {"CUDA_VISIBLE_DEVICES"}
 
 
 def server_key(environment: Mapping[str, str], preloaded: str) -> str:
-    """The key, 32 hexadecimal digits, of a server that has imported the module `preloaded`. It covers everything that a
-    fork inherits and cannot change: user, interpreter, installed packages (by the modification time of their folder),
-    the folder of this library, environment variables that native libraries read when they are loaded, limits, control
-    group, namespaces and memory policy. Changes of this library's files are noticed by the server itself.
+    """The key, 32 hexadecimal digits, of a server that has imported the module `preloaded`. It covers what a fork
+    inherits and cannot change, such as user, interpreter, installed packages (by the modification time of their
+    folder), the folder of this library, environment variables that native libraries read when they are loaded, limits,
+    control group, namespaces and memory policy. Changes of this library's files are noticed by the server itself.
     """
     process = Path("/proc/self")
     facts = {
@@ -217,7 +217,7 @@ def main() -> None:
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         listener.bind(str(temporary))
         listener.listen(64)
-        temporary.rename(path)  # so that a socket at this path is always listening
+        temporary.rename(path)  # so that the path appears only once the socket listens
         inode = path.stat().st_ino
         try:
             Server(listener, lambda: digests_of(SERVER, *modules) == imported).serve()

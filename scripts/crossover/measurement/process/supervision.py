@@ -17,7 +17,7 @@ from crossover.measurement.process.jobs import REFUSED, Outcome
 from crossover.measurement.process.messages import wait_readable
 
 START_LIMIT_S = 300.0
-"""Maximum time for the start of a process; importing torch from a cold network file system takes minutes."""
+"""Maximum time for the start of a process; importing torch from a cold network file system can take minutes."""
 
 ENDING_LIMIT_S = 20.0
 """Maximum time from a process's last message to its end; closing a CUDA context takes a second or two."""

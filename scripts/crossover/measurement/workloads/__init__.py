@@ -50,7 +50,7 @@ def ignore(_message: Mapping[str, Any]) -> None:
 
 
 def workload_code(cell: Cell, tell: Tell = ignore) -> Any:
-    """The module, or for a user's model an object that sends messages by `tell`, to build a cell's model and task."""
+    """What builds a cell's model and task: the workload's module, or for a user's model an object that uses `tell`."""
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
     # `machine.code_key` does not follow these computed names, so that the modules count only for users' models.
@@ -68,8 +68,8 @@ def build_model(cell: Cell) -> nn.Module:
 def count_parameters(cell: Cell) -> int | None:
     """Number of trainable parameters of a cell's model, counted without allocating them.
 
-    None for a model that cannot be built on this machine, since the trial will report that, and for a user's model,
-    whose parameters are counted when it is built.
+    None if building ends with a status such as `unsupported`, and for a user's model, whose parameters are counted when
+    it is built.
     """
     if cell.model is not None:
         return None

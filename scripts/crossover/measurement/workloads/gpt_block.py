@@ -1,9 +1,9 @@
 """Training of a single GPT-2 block of varying width, which maps random hidden states to random targets.
 
 The block comes from transformers: causal attention with heads of width 64 and a perceptron four times as wide, each
-after a layer norm; 12 width^2 + 13 width parameters. It has no embeddings and no logits, whose cost depends on the
-vocabulary. The optimizer is SGD, which works in every cell: Adam would divide by zero in pure fp16, where its epsilon
-rounds to 0, and a CUDA graph needs Adam with `capturable=True`.
+after a layer norm. It has 12 width^2 + 13 width parameters, but no embeddings or logits, whose cost depends on the
+vocabulary. The optimizer is SGD, since Adam would divide by zero in pure fp16, where Adam's epsilon rounds to 0, and
+would need `capturable=True` in a CUDA graph.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROTOCOLS = ("resident",)
 SEQUENCE_LENGTH = 256
 HEAD_WIDTH = 64
 LEARNING_RATE = 1e-5
-"""Small, since the curvature grows with the width: training converges at every width."""
+"""Small, since the curvature grows with the width."""
 
 
 class Block(nn.Module):

@@ -2,7 +2,8 @@
 
 In protocol `as_published` each step takes a batch from a shuffled DataLoader, moves it to the device, and reads
 accuracy and loss back with `.item()`. In protocol `resident` the same arithmetic runs on data that stay on the device,
-in the dataset's (random) order, and accuracy and loss are summed there, without loading or synchronisation.
+in whole batches and in the dataset's (random) order, and accuracy and loss are summed there, without loading or
+synchronisation.
 """
 
 from __future__ import annotations

@@ -63,9 +63,11 @@ class Multiplication(InferenceTask):
 
     @torch.no_grad()
     def own_errors(self) -> dict[str, float]:
-        """The product's largest error, and its ratio to the mean absolute entry of the exact product.
+        """The largest error of an entry of the product, and the ratio of this error to the mean absolute entry of the
+        exact product.
 
-        All rows are compared, or HOST_ROWS if a CPU computes the exact product. The model's matrix is overwritten.
+        All rows are compared, or at most HOST_ROWS if a CPU computes the exact product. The model's matrix is
+        overwritten.
         """
         n = len(self.right)
         doubles = _doubles(self.arithmetic.device)

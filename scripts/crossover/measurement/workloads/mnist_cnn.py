@@ -76,8 +76,7 @@ def build_model(channels: int) -> Network:
 
 
 class Images(Dataset[tuple[torch.Tensor, int]]):
-    """(28, 28) uint8 images, each transformed by the operations of the source's ToTensor and Normalize, which limit the
-    run's speed."""
+    """(28, 28) uint8 images, each transformed by the operations of the source's ToTensor and Normalize."""
 
     def __init__(self, images: torch.Tensor, labels: torch.Tensor) -> None:
         self.images = images
