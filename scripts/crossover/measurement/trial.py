@@ -225,7 +225,8 @@ class Trial:
     def row(self) -> Columns:
         """The columns so far with flags, status and reason."""
         reason = self.wrong or why_invalid(self.columns)
-        check = "failed" if self.wrong else "passed" if self.checked else "not_checked"
+        right = "waived" if self.waived else "passed"
+        check = "failed" if self.wrong else right if self.checked else "not_checked"
         first = self.job.trial == 1
         flags = [*self.flags, *self.task.flags, *host_flags(self.columns)]
         flags += ["not_checked"] if first and not self.checked else []
@@ -267,6 +268,7 @@ class Trial:
         self.wrong = timed.wrong or answer.wrong
         unchecked = answer.unchecked or timed.unchecked
         waived = cell.model is not None and not cell.model.checked
+        self.waived = waived and answer.unchecked is not None
         self.checked = timed.unchecked is None and (waived or answer.unchecked is None)
         self.notes += [unchecked] if unchecked else []
         if unchecked is None:

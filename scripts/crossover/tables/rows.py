@@ -181,7 +181,7 @@ def apply_first_trial(trials: pa.Table) -> pa.Table:
 
     Later ok trials become `invalid` if the first trial is invalid because its result is wrong, or because it ended
     before the check, as after a crash. They are flagged `not_checked` if the first trial is missing, or is not ok for
-    another reason and has not passed the check. Trials that ran beside others on other GPUs are flagged `side_by_side`
+    another reason and has not passed the check, which the study did not waive either. Trials that ran beside others on other GPUs are flagged `side_by_side`
     if the device mostly waits for the host in the first trial's profile.
     """
     ok_firsts = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
@@ -203,7 +203,7 @@ def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
 def _with_check(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
     if row["trial"] == 1 or row["status"] != "ok":
         return row
-    if first and (first["status"] == "ok" or first["check"] == "passed"):
+    if first and (first["status"] == "ok" or first["check"] in ("passed", "waived")):
         return row
     if first and first["status"] == "invalid" and first["check"] != "not_checked":
         return {**row, "status": "invalid", "reason": first["reason"]}
