@@ -100,8 +100,8 @@ class Trial:
     flags: list[str] = field(default_factory=list)
     wrong: str | None = None
     """Why the step is wrong, according to the numerical check or the profile; None otherwise."""
-    checked: bool = False
-    """True once every comparison that the study asks for was possible."""
+    check: str = "not_checked"
+    """`passed` once every comparison was possible; `waived` if all were but the one that the study leaves out."""
     notes: list[str] = field(default_factory=list)
     failed_passes: list[str] = field(default_factory=list)
     """Passes and readings after the timing that raised an error, as "name: reason"."""
@@ -225,11 +225,10 @@ class Trial:
     def row(self) -> Columns:
         """The columns so far with flags, status and reason."""
         reason = self.wrong or why_invalid(self.columns)
-        right = "waived" if self.waived else "passed"
-        check = "failed" if self.wrong else right if self.checked else "not_checked"
+        check = "failed" if self.wrong else self.check
         first = self.job.trial == 1
         flags = [*self.flags, *self.task.flags, *host_flags(self.columns)]
-        flags += ["not_checked"] if first and not self.checked else []
+        flags += ["not_checked"] if first and self.check == "not_checked" else []
         flags += ["incomplete"] if self.failed_passes else []
         notes = [reason, *self.task.notes] if reason else [*self.task.notes, *self.notes, *self.failed_passes]
         return {
@@ -267,12 +266,13 @@ class Trial:
             defined_errors = {}
         self.wrong = timed.wrong or answer.wrong
         unchecked = answer.unchecked or timed.unchecked
-        waived = cell.model is not None and not cell.model.checked
-        self.waived = waived and answer.unchecked is not None
-        self.checked = timed.unchecked is None and (waived or answer.unchecked is None)
-        self.notes += [unchecked] if unchecked else []
         if unchecked is None:
+            self.check = "passed"
             self.columns["checked_rows"] = answer.rows or cell.batch_size
+        else:
+            self.notes.append(unchecked)
+            if timed.unchecked is None and cell.model is not None and not cell.model.checked:
+                self.check = "waived"
         errors = {
             "relative_error": answer.errors.get("result"),
             "gradient_error": answer.errors.get("gradient"),

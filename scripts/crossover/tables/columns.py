@@ -189,7 +189,9 @@ class Measurement(Row):
         "time of all other operators in an eager step, timed one by one, each minus the time of a tiny sum", "s"
     )
     working_s: float | None = column("median time of a synchronised step, from when its batch is available", "s")
-    check: str | None = column("result of the numerical check in a cell's first trial: passed, failed, not_checked, waived (by the study)")
+    check: str | None = column(
+        "result of the numerical check in a cell's first trial: passed, failed, not_checked, waived (by the study)"
+    )
     relative_error: float | None = column("relative error of the step's result, in the Euclidean norm")
     gradient_error: float | None = column("relative error of the step's gradient, in the Euclidean norm")
     checked_rows: int | None = column("rows of the batch that the check compares", "samples")

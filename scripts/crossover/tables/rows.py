@@ -181,8 +181,8 @@ def apply_first_trial(trials: pa.Table) -> pa.Table:
 
     Later ok trials become `invalid` if the first trial is invalid because its result is wrong, or because it ended
     before the check, as after a crash. They are flagged `not_checked` if the first trial is missing, or is not ok for
-    another reason and has not passed the check, which the study did not waive either. Trials that ran beside others on other GPUs are flagged `side_by_side`
-    if the device mostly waits for the host in the first trial's profile.
+    another reason and has neither passed the check nor waived it. Trials that ran beside others on other GPUs are
+    flagged `side_by_side` if the device mostly waits for the host in the first trial's profile.
     """
     ok_firsts = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
     alone = trials.filter(pc.field("leased_beside") > 0).num_rows == 0

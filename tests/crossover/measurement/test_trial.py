@@ -137,6 +137,15 @@ def test_protocols_with_copies_copy_nothing_on_a_cpu(job: TrialJob, tmp_path: Pa
     assert None not in (row.held_s, row.peak_rss_bytes, row.flops_per_step, row.parameter_bytes)
 
 
+def test_a_check_that_the_study_leaves_out_is_waived(job: TrialJob, tmp_path: Path) -> None:
+    text = "from torch import nn, ones\ndef build(size, batch_size):\n    return nn.Linear(3, 1), ones(batch_size, 3)\n"
+    cell = own_cell(tmp_path, text, "resident")
+    assert cell.model is not None
+    row = run_trial(replace(job, cell=replace(cell, model=replace(cell.model, checked=False))))
+    assert (row.status, row.check, "not_checked" in row.flags) == ("ok", "waived", False)
+    assert (row.reason, row.relative_error) == ("the study says check: false", None)
+
+
 def test_a_model_in_double_precision_by_default_is_measured_in_fp64(job: TrialJob, tmp_path: Path) -> None:
     text = (
         "import torch\ntorch.set_default_dtype(torch.float64)\ndef build(size, batch_size):\n"
