@@ -28,7 +28,7 @@ def join_runs(runs: Sequence[Run]) -> tuple[pa.Table, pd.DataFrame]:
 
     A machine gets the name given by the user, by default its name in the run, or that of its host. If a run has several
     machines, the user's name becomes a prefix. Raises UserError for a folder or name used by two runs, for an
-    unreadable row, and for inconsistent rows of one machine.
+    unreadable table or row, and for inconsistent rows of one machine.
     """
     _check_folders(runs)
     owners: dict[str, Path] = {}

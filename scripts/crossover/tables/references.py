@@ -1,6 +1,6 @@
 """Reference machines: the trials of a finished run in a small folder, with which other machines are compared.
 
-Rules read the facts about references before a run measures, so pandas is imported only to read trials.
+Rules read the facts about references, so pandas is imported only to read or write trials.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Facts:
     cpu_model: str
     physical_cores: int
     measured_on: str
-    """Date of the first trial."""
+    """Date of the first valid trial."""
     torch_version: str
     python_version: str
     driver_version: str | None
