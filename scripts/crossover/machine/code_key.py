@@ -71,17 +71,17 @@ class Code:
 
     @property
     def model_key(self) -> str:
-        """32 hexadecimal digits for the digests `of_model`, without packages and surroundings."""
+        """Hash of the digests `of_model`, without packages and surroundings."""
         return _digest_of_values({name: self.digests[name] for name in self.of_model})
 
     @property
     def measurement_key(self) -> str:
-        """32 hexadecimal digits for the digests not in `of_model`, without packages and surroundings."""
+        """Hash of the digests not in `of_model`, without packages and surroundings."""
         return _digest_of_values({name: self.digests[name] for name in self.digests.keys() - {*self.of_model}})
 
     @property
     def key(self) -> str:
-        """32 hexadecimal digits for digests, packages and surroundings."""
+        """Hash of digests, packages and surroundings."""
         return _digest_of_values([self.digests, self.packages, self.surroundings])
 
 
@@ -166,13 +166,12 @@ class Imported:
     """Files and packages that some modules import."""
 
     files: dict[str, Path] = field(default_factory=dict)
-    """Files by module name."""
+    """Files by module name or label."""
     paths: set[str] = field(default_factory=set)
-    """Paths of these files."""
     packages: set[str] = field(default_factory=set)
     """Imported packages, installed or not."""
     missing: set[str] = field(default_factory=set)
-    """Modules that were not found, of packages that are not installed."""
+    """Modules of the user's packages that were not found."""
     data: dict[str, Path] = field(default_factory=dict)
     """The user's other files that count, by label: the path, if possible relative to one of the user's folders."""
     environment_variables: set[str] = field(default_factory=set)

@@ -31,7 +31,7 @@ class Gpus:
     installed: tuple[InstalledGpu, ...] = ()
     """The accessible GPUs, in PCI bus order."""
     visible: tuple[str, ...] = ()
-    """UUIDs of the GPUs and MIG instances that this process may use, in the order of CUDA_VISIBLE_DEVICES."""
+    """UUIDs of the GPUs and MIG instances that this process may use, ordered by CUDA_VISIBLE_DEVICES or PCI bus."""
 
     def to_json(self) -> str:
         return json.dumps({"installed": [vars(gpu) for gpu in self.installed], "visible": self.visible}, default=list)

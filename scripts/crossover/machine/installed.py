@@ -30,7 +30,7 @@ def is_installed(folder: Path) -> bool:
 
 @cache
 def version_of(package: str) -> dict[str, str]:
-    """Version of the distribution named like a package, or else of those that contain it, by name; or NOT_INSTALLED."""
+    """Version, by name, of the distribution named like a package, or of those that contain it; or NOT_INSTALLED."""
     from importlib import metadata  # imported here, since the import takes a moment
 
     try:

@@ -106,7 +106,7 @@ def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gp
 
 
 def hand_down_gpus() -> None:
-    """Pass the list of GPUs to the jobs on this machine, since each query of NVML takes time (0.17 s)."""
+    """Pass the list of GPUs to the jobs on this machine, which then need not open NVML for it (0.17 s)."""
     if gpus := _nvidia_gpus(os.environ):
         os.environ[HANDED_DOWN] = gpus.to_json()
 

@@ -61,7 +61,7 @@ class NamedFiles:
                 yield from self.below(path)
 
     def below(self, folder: Path) -> list[Path]:
-        """Files below a folder, at most about MOST_LISTED, without hidden files, installed packages and results."""
+        """Files below a folder (see MOST_LISTED), without hidden files, installed packages and results."""
         if folder not in self.listed:
             self.listed[folder] = list(_files_below(folder))
         return self.listed[folder]
@@ -76,7 +76,10 @@ class NamedFiles:
                 yield Path(os.path.normpath(base / relative))
 
     def _counts_whole(self, folder: Path, beside: Path) -> bool:
-        """True if the files below a folder count; not if it is hidden, high up, or contains the source or a base."""
+        """True if the files below a named folder count.
+
+        A hidden folder, a top-level folder such as /usr, and a folder that contains the source or a base do not count.
+        """
         around = {path for base in (beside, *self.bases) for path in (base, *base.parents)}
         hidden = any(part.startswith(".") for part in folder.parts if part not in beside.parts)
         return folder not in around and len(folder.parts) > 2 and not hidden and os.path.isdir(folder)  # noqa: PTH112

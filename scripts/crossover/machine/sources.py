@@ -41,7 +41,7 @@ class Source:
     """Facts about a file's code."""
 
     digest: str
-    """Digest of the syntax tree, without docstrings unless the code may read them; or of a file that is not parsed."""
+    """Digest of the syntax tree, without docstrings unless the code may read them; if not parsed, of the content."""
     imports: tuple[Import, ...] = ()
     by_name: tuple[Import, ...] = ()
     """Imports by a string literal, as in `import_module`."""

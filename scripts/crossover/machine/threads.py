@@ -106,7 +106,7 @@ def _siblings(cpu: int, root: Path) -> str | None:
 
 
 def export_threads(threads: int) -> None:
-    """Set the environment variables for the number of threads; torch reads them when it is imported."""
+    """Set the environment variables for the number of threads; torch reads some when it is imported."""
     for name in THREAD_VARIABLES:
         os.environ[name] = str(threads)
 
@@ -128,7 +128,7 @@ def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path =
 
     `allowed` are the CPUs on which this process may run, of `online` CPUs in the machine. Whole cores are divided among
     the installed GPUs if all CPUs are allowed, else among the visible GPUs. A single GPU has the allowed cores of its
-    NUMA node. If there are fewer cores than GPUs, nothing is divided. MIG instances of a GPU share its cores.
+    NUMA node. If a node has fewer cores than GPUs, nothing is divided. MIG instances of a GPU share its cores.
     """
     sharing = gpus.installed if len(allowed) >= online else _visible_boards(gpus)
     near = _near(sharing, frozenset(allowed))

@@ -72,7 +72,7 @@ def others_resolution(facts: Mapping[str, Any]) -> float:
 
 
 def why_invalid(facts: Mapping[str, Any]) -> str | None:
-    """Reasons in the state of host and GPU why a result is invalid, with remedies, in one line; None if there are none.
+    """Reasons in these facts to discard the result, in one line with remedies; None if there are none.
 
     The software power cap is not a reason, since it is always active on a GPU at its power limit.
     """

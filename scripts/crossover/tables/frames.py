@@ -107,7 +107,7 @@ def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataF
 def with_cell_columns(
     cells: pd.DataFrame, columns: Mapping[tuple[Any, ...], Mapping[str, Any]], names: Collection[str]
 ) -> pd.DataFrame:
-    """Cells with the columns `names`, of which `columns` has the values by a cell's axes; the others are missing."""
+    """Cells with the columns `names`, whose values `columns` has by a cell's axes; values that it lacks are missing."""
     keys = [tuple(cell.values()) for cell in records(cells[CELL_AXES])]
     values = pd.DataFrame([columns.get(key, {}) for key in keys], index=cells.index, columns=list(names))
     return table_of("cells", cells.assign(**{name: values[name] for name in names}))

@@ -217,7 +217,8 @@ SUMMARIES = _axes(CELL_AXES) | {
     **_of_record(["size_name", "size_label", "parameters", "sample_name"]),
     "refined": _yes("whether refinement added the cell's point on the x axis"),
     "status": _text(
-        "ok if all trials are, otherwise the status of the first trial that is not: " + ", ".join(STATUSES), always=True
+        "ok if all trials are ok, otherwise the status of the first trial that is not ok: " + ", ".join(STATUSES),
+        always=True,
     ),
     "reason": _text("reason for a status other than ok"),
     "step_time_s": _ms(
@@ -331,8 +332,8 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     "timed_steps": _count("smallest number of steps timed in an ok trial", trials="minimum of the ok trials"),
     "trials": _count("number of ok trials", always=True),
-    "trials_not_ok": _count("number of trials with another status", title="trials not ok"),
-    "flags": _many("flags of the ok trials, and those of the cell itself: `trials_differ` and `above_roof`"),
+    "trials_not_ok": _count("number of trials with a status other than ok", title="trials not ok"),
+    "flags": _many("flags of the ok trials, and flags of the cell itself: `trials_differ` and `above_roof`"),
     **_of_record(["device_name", "hostname", "threads"]),
 }
 """Summaries of a cell's trials, with the columns that the page shows."""
@@ -353,7 +354,8 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     "contender_s": Column("step time of the contender; for pair `bound` its minimum", "s"),
     "startup_s": Column(
         "start-up of the contender: context, build, and the excess of the first step over a later one; arithmetic "
-        "mean of the ok trials; empty, like the next columns, for references and comparisons of machines",
+        "mean of the ok trials; empty, like `baseline_startup_s` and `payback_steps`, for references and comparisons "
+        "of machines",
         "s",
     ),
     "baseline_startup_s": Column("start-up of the baseline", "s"),
@@ -441,7 +443,7 @@ MACHINES = _axes(CELL_AXES) | {
         for name, column in SUMMARIES.items()
         if name.startswith(("step_time", "energy_per_step", "price_per_million_steps"))
     },
-    "steps": _count("number of steps of the study's run; empty, like the next columns, for a study without a run"),
+    "steps": _count("number of steps of the study's run; empty, like columns `run_*`, for a study without a run"),
     **_estimate("run_time{}_s", "time of the run, without its start-up", "s"),
     **_estimate("run_energy{}_j", "energy of the run, if measured", "J"),
     **_estimate("run_price{}", "price of the run"),
@@ -524,11 +526,11 @@ CANDIDATES = {
     "chosen": _yes("whether the candidate is the fastest of its device at the size"),
     "chance": Column("probability that the candidate would be the fastest in new trials; empty without a time"),
     "selection_bias": Column(
-        "share by which the fastest candidate appears too fast because it was selected; empty for the others"
+        "share by which the fastest candidate appears too fast because it was selected; empty for other candidates"
     ),
 }
-"""Comparison of a candidate with the others of its device (for a CPU, on any number of cores); empty for cells that are
-not candidates."""
+"""Comparison of a candidate with other candidates of its device (for a CPU, on any number of cores); empty for cells
+that are not candidates."""
 
 ORIGINS = {
     "study": "a cell of the study's grid, which figures and answers are about",
@@ -588,14 +590,14 @@ QUALITY = _axes(CELL_AXES) | {
     "differing_share": Column(
         "share of held-out rows that the CPU's training in fp32 with the same seed predicts differently"
     ),
-    "class_names": _many("names of the classes, as a list; the next four columns have one value per class"),
+    "class_names": _many("names of the classes, as a list; the other columns `class_*` have one value per class"),
     "class_precision": _many("share of the rows predicted as a class that belong to it (precision)"),
     "class_recall": _many("share of a class's rows that are predicted as the class (recall)"),
     "class_f1": _many("harmonic mean of precision and recall (F1)"),
     "class_support": _many("number of held-out rows of a class"),
     "predicted_classes": _count("number of classes predicted at least once"),
     "seeds_compared": _count(
-        f"number of seeds that ended ok both for the cell and for the CPU in {PRECISIONS[0]}; empty if there are none, "
+        f"number of seeds with ok trainings of both the cell and the CPU in {PRECISIONS[0]}; empty if there are none, "
         f"and for the CPU in {PRECISIONS[0]} itself"
     ),
     **{
@@ -686,7 +688,8 @@ ANSWERS = {
     "moved_from": Column("for devices at their best: the crossover in the baseline settings"),
     "factor": Column(
         "for devices at their best: their crossover over `moved_from`; for a GPU measured elsewhere: time of small "
-        "steps on this machine's CPU over that on the other machine's; for a bottleneck: speed-up by the remedy"
+        "steps on this machine's CPU over their time on the other machine's CPU; for a bottleneck: speed-up by the "
+        "remedy"
     ),
     "device": _text("the device that the answer is about"),
     "cost": _text("cost by which sides are compared: " + ", ".join(COSTS)),
@@ -700,7 +703,7 @@ ANSWERS = {
     "largest": Column("largest value on the x axis at which both compared sides have a time"),
     "reach": Column(
         "if one side leads: the end of the range of its lead beyond which the sides may cross; for a bottleneck, the "
-        "point up to which it is the bottleneck; for a bound, the point up to which the launch of a kernel limits it"
+        "point up to which it is the bottleneck; for a bound, the point up to which launching kernels limits it"
     ),
     "ratio_low": Column("if one side leads: its minimum speed-up in the range of its lead"),
     "ratio_high": Column("if one side leads: its maximum speed-up in the range of its lead"),
