@@ -128,7 +128,6 @@ def last_level_cache_bytes(cpus: Iterable[int], root: Path = Path("/")) -> int |
 
 
 SIZE_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
-"""Bytes per unit in the size of a cache."""
 
 
 def cpu_numbers(ranges: str) -> set[int]:

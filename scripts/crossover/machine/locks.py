@@ -51,7 +51,7 @@ def make_folder(folder: Path) -> Path:
 
 @contextmanager
 def open_to_all() -> Iterator[None]:
-    """Create files without a umask while the block runs, since other users would be denied access until a chmod."""
+    """Set the umask to 0 while the block runs, so that all users may access a new file at once, not after a chmod."""
     umask = os.umask(0)
     try:
         yield
@@ -105,7 +105,7 @@ def unfit(folder: Path, reason: OSError | str) -> UserError:
 
 
 def write_note(path: Path, holder: str | None) -> None:
-    """Write a note about this process, the `holder`, into the lock's file if possible; None clears the file.
+    """Write this process's id and description, `holder`, into the lock's file if possible; None clears the file.
 
     The file is written in place, since in a folder with the sticky bit users may not replace each other's files.
     """

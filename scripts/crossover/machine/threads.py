@@ -101,7 +101,6 @@ def cores_of(cpus: Iterable[int], root: Path = Path("/")) -> list[list[int]]:
 
 
 def _siblings(cpu: int, root: Path) -> str | None:
-    """The kernel's list of the CPUs on the core of a CPU."""
     return read_kernel(root / CPUS / f"cpu{cpu}/topology/thread_siblings_list")
 
 

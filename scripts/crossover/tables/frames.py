@@ -91,7 +91,7 @@ def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -
 
 
 def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataFrame:
-    """The crossovers in time of each accelerator with all cores of its host's CPU.
+    """The crossovers in time between accelerators and all CPU cores of the same machine.
 
     With `second`, those over a study's second axis.
     """

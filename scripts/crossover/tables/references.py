@@ -1,4 +1,4 @@
-"""Reference machines: the trials of a finished run in a small folder, with which other machines are compared.
+"""Reference machines, with which other machines are compared: the trials of a finished run in a small folder.
 
 Rules read the facts about references, so pandas is imported only to read or write trials.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERSION = 1
-"""Version of the folder's files."""
+"""Version of a reference's files."""
 FACTS_FILE, TRIALS_FILE = REFERENCE_FILES
 
 KEPT = (
@@ -61,9 +61,7 @@ class Facts:
     driver_version: str | None
     operating_system: str
     code_version: str | None
-    """Git commit of the measuring code."""
     command: str | None
-    """Command of the run."""
 
 
 def read_facts(folder: Path) -> Facts:
