@@ -1,11 +1,10 @@
 """The key of the code behind a result, by which Snakemake and the trial server notice changed code.
 
-The key covers all files that a kind of job imports; to make the key, they are read, not imported. A file counts by its
-syntax tree, without comments, docstrings and layout. An installed package counts by its version if the workload imports
-it.
+The source files that a kind of job imports are parsed, not imported, and count by their syntax trees, usually without
+docstrings. An installed package counts by its version if the workload imports it.
 
 For a user's model, files named by string literals in its code count too. If the code imports or reads by a computed
-name, everything beside it counts, since measuring a cell again is better than showing an outdated number.
+name, the files beside it count, since measuring a cell again is better than showing an outdated number.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, 
 from crossover.machine.sources import Source, read_source
 
 LIBRARY = Path(__file__).parents[2]
-"""The folder that contains the package, for `sys.path`."""
+"""The folder that contains package `crossover`."""
 MEASUREMENT = "crossover.measurement"
 
 WORK = {
@@ -44,15 +43,14 @@ what only other kinds of jobs need.
 
 SERVER = f"{MEASUREMENT}.process.server"
 """The trial server: measuring processes are forked from it, or import its functions. The supervising process is not
-part of the key, since no number depends on it.
+part of the key, since it measures nothing.
 """
 
 CHOICE = "a choice"
-"""Name of the digest of the function and the settings that a study uses from a model's files."""
+"""The name of `_choice` among the digests."""
 
 MOST_SOURCES = 300
-"""Number of a model's sources from which on further `.py` files that it names count as data, so that their imports are
-not followed."""
+"""Maximum number of a model's sources whose imports are followed; further `.py` files that it names count as data."""
 
 
 @dataclass(frozen=True)
@@ -60,30 +58,30 @@ class Code:
     """The code of one kind of job for one workload."""
 
     files: Mapping[str, Path]
-    """Files by module name; the names of the user's data files begin with `data: `."""
+    """Files by module name, or by a label for files that are not imported."""
     digests: Mapping[str, str]
-    """Digests of the files, by the same names."""
+    """Digests of the files (sizes of large data files) by the same names, and of `_choice`."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
-    """Names of the files that only the workload uses; for a user's model, of its own files alone."""
+    """Names, among the digests, of what only the workload uses; for a user's model, the user's files and `_choice`."""
     surroundings: Mapping[str, object] = field(default_factory=dict)
-    """What may differ between machines with the same code: times of large files, environment variables, and versions
-    of the dependencies of the model's packages."""
+    """What may differ between machines with the same code: modification times of large files, environment variables,
+    and versions of the model's packages and their dependencies."""
 
     @property
     def model_key(self) -> str:
-        """32 hexadecimal digits for the files `of_model`, the same on all machines and versions of Python."""
+        """Hash of the digests `of_model`, without packages and surroundings."""
         return _digest_of_values({name: self.digests[name] for name in self.of_model})
 
     @property
     def measurement_key(self) -> str:
-        """32 hexadecimal digits for all other files, the same on all machines and versions of Python."""
+        """Hash of the digests not in `of_model`, without packages and surroundings."""
         return _digest_of_values({name: self.digests[name] for name in self.digests.keys() - {*self.of_model}})
 
     @property
     def key(self) -> str:
-        """32 hexadecimal digits for all files, packages and surroundings."""
+        """Hash of digests, packages and surroundings."""
         return _digest_of_values([self.digests, self.packages, self.surroundings])
 
 
@@ -94,7 +92,7 @@ def _digest_of_values(values: object) -> str:
 @dataclass(frozen=True)
 class _Location:
     file: Path | None
-    """File of the module; None for a folder without `__init__`."""
+    """File of the module; None for a folder without `__init__`, and for a module that is built into Python."""
     folders: tuple[str, ...]
     """The folders with a package's modules; empty for a module that is not a package."""
 
@@ -132,7 +130,8 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
             "installed": installed_with(of_model.packages),
         }
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for package in sorted(packages):  # those that only other files import just read the host and write the row
+    # Packages that only other files import are left out, since they just read the host and write the row.
+    for package in sorted(packages):
         versions |= version_of(package)
     return Code(files | added, digests, versions, names_of_model, surroundings)
 
@@ -144,7 +143,7 @@ def _choice(model: Model) -> list[object]:
 
 
 def digests_of(*modules: str) -> dict[str, str]:
-    """Digests of the files of modules and everything that they import, by module name."""
+    """Digests of the files of modules and of what they import, by module name; installed packages are left out."""
     return _digests(Modules().imported_by(*modules).files)
 
 
@@ -167,20 +166,19 @@ class Imported:
     """Files and packages that some modules import."""
 
     files: dict[str, Path] = field(default_factory=dict)
-    """Files by module name."""
+    """Files by module name or label."""
     paths: set[str] = field(default_factory=set)
-    """Paths of these files."""
     packages: set[str] = field(default_factory=set)
     """Imported packages, installed or not."""
     missing: set[str] = field(default_factory=set)
-    """Modules of the user's packages that were not found where expected."""
+    """Modules of the user's packages that were not found."""
     data: dict[str, Path] = field(default_factory=dict)
-    """The user's other files that count, by labels that are independent of the folders' location."""
+    """The user's other files that count, by label: the path, if possible relative to one of the user's folders."""
     environment_variables: set[str] = field(default_factory=set)
     """Environment variables that the user's code may read."""
 
     def add(self, name: str, file: Path) -> bool:
-        """Add a source and return True, unless it was added before; a repeated name gets an apostrophe."""
+        """Add a source; returns False if it was added before. A repeated name gets an apostrophe."""
         if str(file) in self.paths:
             return False
         self.paths.add(str(file))
@@ -191,7 +189,7 @@ class Imported:
 
 
 def _used_by(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
-    """All files, packages and environment variables that the user's code uses, starting from a module or file."""
+    """Files, packages and environment variables that the user's code uses, starting from a module or file."""
     used, roots = Imported(), [root]
     named = NamedFiles([*modules.first, Path.cwd()])
     while True:
@@ -207,7 +205,7 @@ def _used_by(modules: Modules, root: str | Path, skipped: Collection[str]) -> Im
 
 
 def _add_named(used: Imported, named: NamedFiles) -> None:
-    """Add the sources, data files and environment variables that string literals in the sources name."""
+    """Add sources, data files and variables that string literals may name, and files of modules that were not found."""
     sources = {file: _read(file) for file in used.files.values()}
     if any(source.reads_environment for source in sources.values()):
         every_text = {text for source in sources.values() for text in source.texts}
@@ -218,7 +216,7 @@ def _add_named(used: Imported, named: NamedFiles) -> None:
         texts = [*source.texts, *filter(None, map(os.environ.get, used.environment_variables))]
         files_of_source = [path for text in texts for path in named.named(text, file.parent)]
         files += files_of_source
-        # A literal that ends like a file's name, but names no file, is part of a computed name: f"weights_{size}.pt".
+        # A literal that ends like a file's name, but names none, may be part of a computed name: f"weights_{size}.pt".
         names = {path.name for path in files_of_source}
         ends = {text.rpartition("/")[2] for text in source.texts if f".{text.rpartition('.')[2]}" in DATA | CODE}
         if source.computes_names or any(" " not in end and end not in names for end in ends):
@@ -242,7 +240,7 @@ def _add_named(used: Imported, named: NamedFiles) -> None:
 
 
 def _files_of_module(name: str, named: NamedFiles) -> Iterator[Path]:
-    """Files anywhere below the user's folders that may belong to a module that is not on Python's path."""
+    """Files below the user's folders that may belong to a module that is not on Python's path."""
     for base in named.bases:
         for file in named.below(base):
             *folders, file_name = file.relative_to(base).parts
@@ -259,11 +257,13 @@ def _package_folder(file: Path) -> Path:
 
 
 class Modules:
-    """Finds modules as a measuring process does: in `first`, this library, the working directory, and Python's path."""
+    """Finds modules as a measuring process does.
+
+    The folders searched are `first` (a user's model), this library, the working directory, and Python's path.
+    """
 
     def __init__(self, *first: Path) -> None:
         self.first = first
-        """The folders of the user's model."""
         self.path = [*map(str, self.first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
         self.locations: dict[tuple[str, tuple[str, ...]], _Location | None] = {}
         self.followed: dict[str, bool] = {}
@@ -271,7 +271,7 @@ class Modules:
     def imported_by(self, *roots: str | Path, skipped: Collection[str] = ()) -> Imported:
         """The files of the roots (modules or files) and of all that they import, and the packages that they import.
 
-        Modules in `skipped` are not followed.
+        Modules in `skipped` are left out.
         """
         imported = Imported()
         todo: list[tuple[str, tuple[str, ...]]] = []
@@ -326,15 +326,15 @@ class Modules:
         return [module.name for module in pkgutil.iter_modules(location.folders)] if location else []
 
     def _locate(self, name: str, start: tuple[str, ...] = ()) -> _Location | None:
-        """Location of a module; None if it is missing or built into Python."""
+        """Location of a module; None if it was not found."""
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
-            # Only the last part of the name is given, since for a dotted name the finder needs the imported parent.
+            # Only the last part of the name is given, since for a dotted name the finder may need the imported parent.
             spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
             if spec is None and not parent and not start:
                 with suppress(ValueError):
-                    spec = importlib.util.find_spec(name)  # an editable install has a finder of its own
+                    spec = importlib.util.find_spec(name)  # an editable install may have a finder of its own
             self.locations[name, start] = None
             if spec is not None:
                 origin = Path(spec.origin or "")
@@ -344,7 +344,7 @@ class Modules:
         return self.locations[name, start]
 
     def _is_followed(self, top: str) -> bool:
-        """True for a top-level module that is neither installed nor part of Python."""
+        """True for a top-level module that was found and is neither installed nor part of Python."""
         if top not in self.followed:
             location = self._locate(top)
             path = (location.folders[0] if location.folders else location.file) if location else None

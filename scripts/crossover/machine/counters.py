@@ -30,19 +30,19 @@ class CpuTicks:
     process: int
     """Time of this process and its threads."""
     children: int
-    """Time of the processes that this one started, such as data loaders and compilers."""
+    """Time of the processes that this process started, such as data loaders and compilers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """The host's counters at one moment; None if the kernel has no such counter."""
+    """The host's counters at one moment; None for a counter that cannot be read."""
 
     monotonic_s: float
     load: float
     cpu_pressure_s: float | None
     throttled_s: float | None
     ticks: CpuTicks | None
-    """Time of the cores on which this process may run."""
+    """Time of the cores given to `read_counters`."""
     host_ticks: CpuTicks | None
     """Time of all CPUs of the host."""
 
@@ -66,12 +66,12 @@ def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> 
 
 
 def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
-    """The columns of `Measurement` about the host between two readings.
+    """Columns of `Measurement` about the host between two readings.
 
-    `others_cpus` is from the busy time of the cores on which this process may run, minus the time of this process and
-    its children. The load average is no substitute, since it includes the previous trial and this process's threads. If
-    /proc/stat shows only a container's time (lxcfs), `others_cpus` is near 0. `steal_share` is a share of the time in
-    which a CPU had a task to run, since no time is stolen from an idle CPU.
+    For `others_cpus`, the time of this process and its children is subtracted from the busy time of the cores. The load
+    average is no substitute, since it includes the previous trial and this process's threads. If /proc/stat shows only
+    a container's time (lxcfs), `others_cpus` is near 0. `steal_share` is a share of the time in which a CPU had a task
+    to run, since no time is stolen from an idle CPU.
     """
     elapsed_s = after.monotonic_s - before.monotonic_s
     waited_s = _rise(before.cpu_pressure_s, after.cpu_pressure_s)
@@ -99,7 +99,7 @@ def _shares(before: CpuTicks | None, after: CpuTicks | None) -> Mapping[str, flo
     others = busy - (after.process - before.process) - children
     return {
         "steal_share": stolen / (stolen + busy) if stolen else 0.0,
-        # The two clocks are read one after the other and may differ by a tick.
+        # The times of CPUs and processes are read one after the other, so the difference may be slightly negative.
         "others_cpus": max(0, others) / total * after.cpus,
         "children_cpus": children / total * after.cpus,
     }
@@ -110,7 +110,7 @@ def _rise(before: float | None, after: float | None) -> float | None:
 
 
 def _cpu_pressure_s(root: Path) -> float | None:
-    """Seconds in which at least one task of the host waited for a CPU (PSI's total of "some", in microseconds)."""
+    """Seconds in which at least one task of the host waited for a CPU, from the "some" line of PSI."""
     for line in (read_kernel(root / "proc/pressure/cpu") or "").splitlines():
         if line.startswith("some "):
             return int(line.rpartition("total=")[2]) * MICRO

@@ -42,18 +42,18 @@ class Nodes:
     cpus: int
     """CPUs of the smallest node for CPU cells."""
     cpus_per_gpu: int | None
-    """Smallest share of a GPU in its node's CPUs; None if no node has a GPU."""
+    """Smallest number of CPUs per GPU of a node; None if no node has a GPU."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The devices of a machine and the versions that its measurements depend on."""
+    """The devices, hardware and versions of a machine."""
 
     devices: tuple[str, ...]
     torch_version: str
     driver_version: str | None
     note: str | None = None
-    """Reason why a GPU of this machine cannot be used; None if there is no such GPU."""
+    """Reason why a GPU of this machine cannot be used, if one was found."""
     nodes: Nodes | None = None
     """The nodes of the cluster to which jobs are sent, if Slurm lists them."""
     elsewhere: bool = False
@@ -67,7 +67,7 @@ class Machine:
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
     """The machine for planning jobs on a cluster, with the nodes' devices if Slurm lists the nodes.
 
-    Hardware, driver and compilers are left out, since those of the nodes count, and rows record them.
+    Hardware, driver and compilers are left out, since those of the nodes count.
     """
     away = replace(machine, elsewhere=True, driver_version=None, hardware={}, compilers=None)
     if nodes is None:
@@ -148,20 +148,20 @@ def _hardware(device: str, nvidia: _Nvidia) -> str:
 
 
 def _display_devices(root: Path) -> Sequence[str]:
-    """PCI vendor and device numbers of GPUs that no installed library can name."""
+    """PCI vendor and device numbers of the GPUs with a DRM render node."""
     folders = root.glob("sys/class/drm/renderD*/device")
     numbers = {" ".join((read_kernel(folder / name) or "") for name in ("vendor", "device")) for folder in folders}
     return sorted(numbers)
 
 
 def find_compilers(environment: Mapping[str, str]) -> str:
-    """The tools that `torch.compile` uses, with missing ones: C++ and C compilers, Python's headers, triton."""
+    """Compilers for C++ and C and versions of triton, which `torch.compile` uses, and the tools that are missing."""
     tools = []
     for variable, usual in (("CXX", ("g++", "clang++")), ("CC", ("gcc", "clang"))):
         chosen = environment.get(variable)
         for name in (chosen,) if chosen else usual:
             path = shutil.which(name)
-            # An updated compiler keeps its name, but its size changes.
+            # An updated compiler may keep its name, but its size usually changes.
             tools.append(f"{os.path.realpath(path)} {Path(path).stat().st_size}" if path else f"no {name}")
     if not Path(sysconfig.get_path("include"), "Python.h").is_file():
         tools.append("no Python.h")
@@ -180,15 +180,16 @@ def torch_built_for() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Nvidia:
-    """Visible GPUs, driver version, and the newest CUDA version that the driver supports, from NVML."""
+    """Facts about the NVIDIA GPUs and their driver, from NVML."""
 
     gpus: Gpus = field(default_factory=Gpus)
     names: tuple[str, ...] = ()
     """Distinct models of the visible GPUs."""
     driver: str | None = None
     cuda_major: int = 0
+    """Major version of the newest CUDA that the driver supports; 0 if not known."""
     silent: str | None = None
-    """Reason why the driver of a GPU does not answer; None if it answers, or if there is no GPU."""
+    """Reason why the driver of a GPU does not answer, if any."""
 
 
 def _nvidia() -> _Nvidia:
@@ -219,7 +220,7 @@ def _version_of(package: str) -> str:
 
 
 def find_nodes(partition: str | None) -> Nodes | None:
-    """The nodes that Slurm lists; None without Slurm, or if it does not answer.
+    """The nodes that Slurm lists; None without Slurm, without its answer, or if the partition has no nodes.
 
     `partition` is the partition of CPU cells, by default Slurm's default. Nodes with GPUs may be in any partition.
     """

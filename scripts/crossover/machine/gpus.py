@@ -11,7 +11,7 @@ from typing import Any
 
 WORD_BITS = 64
 CPU_WORDS = 128
-"""NVML returns CPU sets as arrays of 64-bit words; Linux supports 8192 CPUs, which need 128 words."""
+"""NVML returns CPU sets as arrays of 64-bit words; 128 words suffice for 8192 CPUs, Linux's maximum on x86-64."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class InstalledGpu:
     usable: tuple[str, ...]
     """UUID of the GPU, or UUIDs of its MIG instances: `GPU-...` or `MIG-...`."""
     near: frozenset[int] = frozenset()
-    """Logical CPUs of its NUMA node; empty if the driver does not report them."""
+    """Logical CPUs of the GPU's NUMA node; empty if the driver does not report them."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Gpus:
     """The NVIDIA GPUs of a machine."""
 
     installed: tuple[InstalledGpu, ...] = ()
-    """All GPUs that the driver lists, in PCI bus order."""
+    """The accessible GPUs, in PCI bus order."""
     visible: tuple[str, ...] = ()
-    """The GPUs and MIG instances that this process may use, in CUDA's order."""
+    """UUIDs of the GPUs and MIG instances that this process may use, ordered by CUDA_VISIBLE_DEVICES or PCI bus."""
 
     def to_json(self) -> str:
         return json.dumps({"installed": [vars(gpu) for gpu in self.installed], "visible": self.visible}, default=list)

@@ -30,7 +30,7 @@ def is_installed(folder: Path) -> bool:
 
 @cache
 def version_of(package: str) -> dict[str, str]:
-    """Versions of the distributions that contain a package, by name; NOT_INSTALLED if there is none."""
+    """Version, by name, of the distribution named like a package, or of those that contain it; or NOT_INSTALLED."""
     from importlib import metadata  # imported here, since the import takes a moment
 
     try:
@@ -42,8 +42,7 @@ def version_of(package: str) -> dict[str, str]:
 def _distributions_of(package: str) -> list[str]:
     """Sorted names of the distributions that contain a package.
 
-    `importlib.metadata.packages_distributions` gives the same names, but takes half a second, since it makes a path
-    object for each file of each distribution.
+    `importlib.metadata.packages_distributions` is much slower, since it makes a path object for each file.
     """
     from importlib import metadata
 
@@ -58,10 +57,10 @@ def _distributions_of(package: str) -> list[str]:
 
 
 def installed_with(packages: Iterable[str]) -> dict[str, str]:
-    """Versions of the distributions of packages and of all their dependencies, by name.
+    """Versions of the distributions of packages and of their dependencies, by name.
 
-    A package installed from a folder or a repository keeps its version when its code changes, so a digest of its files
-    is added. Optional dependencies of the packages themselves are included if they are installed.
+    A package installed from a folder or a repository may keep its version when its code changes, so for the packages
+    themselves a digest of the files is added. Their optional dependencies are included if they are installed.
     """
     from importlib import metadata
 
@@ -76,7 +75,7 @@ def installed_with(packages: Iterable[str]) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             versions[name] = NOT_INSTALLED
             continue
-        # Regular expressions, since Python's parser takes a millisecond for each distribution.
+        # Regular expressions, since Python's parser of metadata is slow.
         text = (distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or "").partition("\n\n")[0]
         versions[name] = "".join(re.findall(r"^Version: (.*)$", text, flags=re.MULTILINE))
         if name in direct and distribution.read_text("direct_url.json"):

@@ -41,7 +41,7 @@ class Checkout:
     changed: tuple[str, ...] = ()
     """Files of PARTS that differ from the commit or are not in git."""
     remote: str | None = None
-    """The URL of `origin`, without user and password."""
+    """The URL of `origin`, without credentials."""
     unknown: str | None = None
     """Reason why the commit is not known."""
 
@@ -76,7 +76,7 @@ def hand_down_invocation(invocation: Invocation) -> None:
 
 
 def handed_down_invocation() -> Invocation | None:
-    """The invocation of the run to which this job belongs; None if this process is not a job."""
+    """The invocation that the main process passed to this job; None if there is none."""
     handed_down = os.environ.get(INVOCATION)
     if not handed_down:
         return None

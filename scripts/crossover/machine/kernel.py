@@ -12,7 +12,7 @@ MEMORY_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""Files with limit, usage, and reclaimable cache, for control groups of versions 2 and 1."""
+"""Files with limit and usage, and the entry of memory.stat with the reclaimable cache, for cgroup v2 and v1."""
 
 
 def read_kernel(path: Path) -> str | None:
@@ -59,7 +59,7 @@ def cgroup_quota(root: Path = Path("/")) -> float | None:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Memory that this process may still use, given the host's free memory and the limits of control groups."""
+    """Memory that this process may still use, given the host's available memory and the limits of control groups."""
     import psutil  # imported here, so that a trial's parent starts quickly
 
     left: list[int] = [psutil.virtual_memory().available]
@@ -84,13 +84,13 @@ def cpu_model(root: Path = Path("/")) -> str:
 
 
 def has_cpu_flag(flag: str, root: Path = Path("/")) -> bool | None:
-    """True if the CPU has a feature, by the kernel's name; None if the kernel lists no features (not x86)."""
+    """True if the CPU has a feature, by the kernel's name; None if the kernel lists no flags, as on ARM."""
     flags = _cpuinfo("flags", root)
     return None if flags is None else flag in flags.split()
 
 
 def governor(root: Path = Path("/")) -> str | None:
-    """The frequency governor of the first CPU; None if the system has none."""
+    """The frequency governor of the first CPU; None if it is not known."""
     return read_kernel(root / CPUS / "cpu0/cpufreq/scaling_governor")
 
 
@@ -128,7 +128,6 @@ def last_level_cache_bytes(cpus: Iterable[int], root: Path = Path("/")) -> int |
 
 
 SIZE_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
-"""Bytes per unit in the size of a cache."""
 
 
 def cpu_numbers(ranges: str) -> set[int]:

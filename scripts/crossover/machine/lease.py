@@ -1,4 +1,4 @@
-"""GPU leases: two trials never share a GPU, even if other workflows or users started them."""
+"""Leases of GPUs, so that two trials do not share a GPU, even if other workflows or users started them."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ POLL_S = 0.2
 
 @dataclass(frozen=True)
 class Lease:
-    """A leased GPU."""
+    """The result of `lease`; without a UUID and variables if nothing was leased."""
 
     uuid: str | None
-    """UUID of the GPU or MIG instance; None for a device without a UUID."""
+    """UUID of the leased GPU or MIG instance, if it has one."""
     environment: dict[str, str]
     """Environment variables that make only this GPU visible to the measuring process."""
     waited_s: float
     gpus: Gpus
-    """All NVIDIA GPUs of the machine, among which its CPUs are divided."""
+    """For device cuda, the NVIDIA GPUs of the machine, among which its CPUs are divided."""
 
 
 @contextmanager
@@ -50,8 +50,8 @@ def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Cal
     """Lease the first free GPU while the block runs; wait if all are leased.
 
     `holder` is the description that waiting trials show; `tell` receives lines about the wait. Nothing is leased for
-    the CPU, or if no GPU is visible, which the measuring process reports. Raises UserError if the folder does not
-    support locks, or if the NVIDIA driver cannot list its GPUs.
+    the CPU, or if no GPU is visible; the measuring process reports that none is. Raises UserError if the folder of
+    locks cannot be used, or if the NVIDIA driver cannot list its GPUs.
     """
     names, gpus = _offered(device, environment)
     if not names:
@@ -72,7 +72,7 @@ def others_held(uuid: str, environment: Mapping[str, str]) -> int:
     """Number of other GPUs or MIG instances that are leased on this machine, from the notes of their holders.
 
     The locks themselves are not tested, since that would block other trials for a moment. Holders in another PID
-    namespace are not counted.
+    namespace may be missed.
     """
     leased = _path_of_lock(folder_of_locks(environment), uuid)
     return sum(is_running(read_note(path)[0]) for path in leased.parent.glob("*.lock") if path != leased)
@@ -98,7 +98,7 @@ def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: 
 
 
 def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gpus]:
-    """Names of the locks for a device: one per visible NVIDIA GPU, or the device's name for other accelerators."""
+    """Names of a device's locks (of visible NVIDIA GPUs, or the name of another accelerator), and the NVIDIA GPUs."""
     if is_cpu(device):
         return [], Gpus()
     gpus = _nvidia_gpus(environment) if device == "cuda" else None
@@ -106,7 +106,7 @@ def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gp
 
 
 def hand_down_gpus() -> None:
-    """Pass the list of GPUs to the jobs on this machine, so that they do not open NVML (0.17 s)."""
+    """Pass the list of GPUs to the jobs on this machine, which then need not open NVML for it (0.17 s)."""
     if gpus := _nvidia_gpus(os.environ):
         os.environ[HANDED_DOWN] = gpus.to_json()
 

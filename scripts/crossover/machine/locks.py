@@ -1,6 +1,6 @@
 """Locks by which trials on this host wait for each other, in a folder for all users.
 
-The kernel releases a lock when its process ends, for whatever reason.
+The kernel releases a lock when the process that holds it ends, for whatever reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEASES = "CROSSOVER_LEASES"
 """The environment variable that names another folder of locks."""
 
 HELD: set[int] = set()
-"""Descriptors of locks. A forked child closes its copies; otherwise a lock would be held after its parent has ended."""
+"""Descriptors of locks. A forked child closes its copies; otherwise it would hold the locks after its parent's end."""
 
 LONGEST_NOTE = 400
 SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK
@@ -36,7 +36,7 @@ def folder_of_locks(environment: Mapping[str, str]) -> Path:
 
 
 def make_folder(folder: Path) -> Path:
-    """Create the folder of the locks, writable by all users, unless it exists; raises UserError."""
+    """Create the folder of the locks, writable by all users, unless it exists; raises UserError if it is unfit."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError), open_to_all():
@@ -51,7 +51,7 @@ def make_folder(folder: Path) -> Path:
 
 @contextmanager
 def open_to_all() -> Iterator[None]:
-    """Create files that all users may access from the start: before a later chmod, another user would be denied."""
+    """Set the umask to 0 while the block runs, so that all users may access a new file at once, not after a chmod."""
     umask = os.umask(0)
     try:
         yield
@@ -105,9 +105,9 @@ def unfit(folder: Path, reason: OSError | str) -> UserError:
 
 
 def write_note(path: Path, holder: str | None) -> None:
-    """Write a note about this process, the `holder`, into the lock's file if possible; None clears the file.
+    """Write this process's id and description, `holder`, into the lock's file if possible; None clears the file.
 
-    The file is written in place, since in a folder with the sticky bit no user may replace another's file.
+    The file is written in place, since in a folder with the sticky bit users may not replace each other's files.
     """
     note = f"{os.getpid()}\n{holder} (pid {os.getpid()}, user {os.getuid()}, since {datetime.now():%Y-%m-%d %H:%M:%S})"
     with suppress(OSError), os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC | SAFELY), "w", encoding="utf-8") as file:
@@ -115,13 +115,13 @@ def write_note(path: Path, holder: str | None) -> None:
 
 
 def describe_holder(path: Path, unknown: str = "a process that left no note") -> str:
-    """The description of the process that holds a lock, in one line; `unknown` if it left no note."""
+    """The description of the process that holds a lock, in one line; `unknown` without a note of a running process."""
     pid, description = read_note(path)
     return description if is_running(pid) else unknown
 
 
 def read_note(path: Path) -> tuple[int | None, str]:
-    """The id and the description of the process in a note; None and "" without a note."""
+    """The id and the description of the process in a note; None and "" without a readable note."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | SAFELY), "rb") as file:
             pid, description = file.read(LONGEST_NOTE).decode("utf-8", errors="replace").split("\n")

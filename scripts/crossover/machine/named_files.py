@@ -1,6 +1,6 @@
 """Files that string literals in a model's code name: data, and sources that are run by their path.
 
-Large data sets are not read in full: files beyond the first 32 MiB count by size and modification time.
+Large data sets are not read in full: a file that would exceed 32 MiB in total counts by size and modification time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LEFT_OUT = INSTALLED | {"__pycache__", "node_modules"}
 
 CODE = {".py", ".pyx", ".pyi", ".so", ".pyd", ".pyc", ".zip", ".egg"}
 NATIVE = {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".metal"}
-"""Native sources, which may include files beside them."""
+"""Suffixes of native sources, which may include files beside them."""
 DATA = {
     *(".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".txt", ".csv", ".tsv", ".xml", ".parquet"),
     *(".arrow", ".feather", ".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz", ".pkl", ".pickle"),
@@ -25,15 +25,15 @@ DATA = {
 }
 
 MOST_READ_BYTES = 32 * 2**20
-"""Maximum total size of the files of a model that are read, so that a dry-run stays short."""
+"""Maximum total size of a model's data files that are read, so that a dry-run stays short."""
 MOST_LISTED = 10_000
-"""Maximum number of files and folders listed below a folder, in the order of their names."""
+"""Number of files and folders below a folder after which no further subfolder is listed."""
 
 MOST_ABOVE = 2
-"""Number of folders above a source in which its file names are searched for."""
+"""Number of folders above a source's folder in which the files that the source names are searched for."""
 
 RESULTS = "plan.json"
-"""A file that marks a results folder, which is never part of a model."""
+"""A file that marks a results folder, whose files are not listed."""
 
 
 class NamedFiles:
@@ -41,12 +41,15 @@ class NamedFiles:
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.bases = list(dict.fromkeys(folders))
-        """Folders in which relative names are searched for, in addition to the source's folder and those above it."""
+        """Folders in which relative names are searched for, besides the source's folder and MOST_ABOVE above it."""
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 
     def named(self, text: str, beside: Path) -> Iterator[Path]:
-        """The files that a literal names in a source in folder `beside`: a file, or all files below a folder."""
+        """The files that a literal may name in a source in folder `beside`: a file, or the files below a folder.
+
+        Native sources beside a native source count too.
+        """
         for path in self._paths(text, beside):
             if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's files, whose content keeps changing
                 continue
@@ -58,7 +61,7 @@ class NamedFiles:
                 yield from self.below(path)
 
     def below(self, folder: Path) -> list[Path]:
-        """The files below a folder, sorted by name, without hidden files, installed packages and results."""
+        """Files below a folder (see MOST_LISTED), without hidden files, installed packages and results."""
         if folder not in self.listed:
             self.listed[folder] = list(_files_below(folder))
         return self.listed[folder]
@@ -73,7 +76,10 @@ class NamedFiles:
                 yield Path(os.path.normpath(base / relative))
 
     def _counts_whole(self, folder: Path, beside: Path) -> bool:
-        """True if all files below a named folder count; not if it is hidden, or contains the source or a base."""
+        """True if the files below a named folder count.
+
+        A hidden folder, a top-level folder such as /usr, and a folder that contains the source or a base do not count.
+        """
         around = {path for base in (beside, *self.bases) for path in (base, *base.parents)}
         hidden = any(part.startswith(".") for part in folder.parts if part not in beside.parts)
         return folder not in around and len(folder.parts) > 2 and not hidden and os.path.isdir(folder)  # noqa: PTH112
@@ -106,14 +112,17 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, int]]:
-    """Digests of files by label, or sizes beyond MOST_READ_BYTES in all, and the modification times for these sizes."""
+    """Digests of files by label, and modification times of large files.
+
+    A file that would exceed MOST_READ_BYTES in total has its size as digest, and a modification time.
+    """
     keys: dict[str, str] = {}
     times: dict[str, int] = {}
     read_bytes = 0
     for label in sorted(files):
         try:
             state = files[label].stat()
-        except OSError:  # a dangling link
+        except OSError:  # such as a dangling link
             keys[label] = "unreadable"
             continue
         if read_bytes + state.st_size <= MOST_READ_BYTES:

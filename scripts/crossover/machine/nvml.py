@@ -34,8 +34,8 @@ EVENT_REASONS = {
 """Reasons why a clock is below its maximum, by the suffix of NVML's name."""
 
 SLOWDOWN = ("thermal", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake")
-"""Counters of heat and of hardware protection. `board_limit` and `reliability` are not used, since voltage limits lower
-the clock of many healthy GPUs all the time."""
+"""Counters of heat and of hardware protection. `board_limit` and `reliability` are not used, since such limits often
+lower the clock of healthy GPUs."""
 
 POWER_CAP = "sw_power_cap"
 
@@ -117,7 +117,7 @@ def open_gpu(uuid: str | None, nvml: types.ModuleType) -> Iterator[OpenGpu | Non
 
 
 def ask(nvml: types.ModuleType, *queries: Callable[[], Answer]) -> Answer | None:
-    """The answer to the first query that NVML supports; None if it supports none of them."""
+    """The answer to the first query that succeeds; None if all fail."""
     for query in queries:
         try:
             return query()
@@ -210,7 +210,7 @@ def _shares(gpu: OpenGpu, nvml: types.ModuleType, since_us: int) -> dict[int, fl
 def gpu_between(
     before: GpuState | None, after: GpuState | None, used: tuple[GpuUse, GpuUse], own_ids: set[int]
 ) -> dict[str, Any]:
-    """The columns of `Measurement` about the GPU; all are None if it could not be read.
+    """Columns of `Measurement` about the GPU's state; all are None if it could not be read.
 
     `before` must be read before the trial opens the device, `after` while the device is still open (see
     `foreign_processes`), and `used` right before and right after the timed blocks.
@@ -238,7 +238,7 @@ def gpu_between(
 
 
 def _slowdown_s(reasons: Collection[str], rises_ns: Mapping[str, int]) -> float | None:
-    """Seconds during which heat or hardware protection slowed the GPU down; None if an active reason has no counter."""
+    """Seconds during which heat or hardware protection slowed the GPU down; None if that was not counted."""
     counted_ns = [rises_ns[name] for name in SLOWDOWN if name in rises_ns]
     uncounted = [name for name in SLOWDOWN if name in reasons and not {name, COUNTED_BY.get(name)} & rises_ns.keys()]
     # Several counters may include the same slowdown, so their sum would be too large.
@@ -248,8 +248,8 @@ def _slowdown_s(reasons: Collection[str], rises_ns: Mapping[str, int]) -> float 
 def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_ids: set[int]) -> float | None:
     """Share of the GPU's time that other processes used, from the `shares` by process; None without samples.
 
-    In a container, the driver may list this process by another id. If so, the busiest new process is assumed to be this
-    one.
+    In a container, the driver may list this process by another id, so if none of `own_ids` is listed, the busiest new
+    process is assumed to be this process.
     """
     if shares is None:
         return None
@@ -340,7 +340,7 @@ def _event_reasons(board: Any, nvml: types.ModuleType) -> tuple[str, ...] | None
 def _violations_ns(board: Any, nvml: types.ModuleType) -> dict[str, int]:
     """The counters of time lost to limits, in ns: four older policies and three newer event reasons.
 
-    Some drivers number the newer fields differently and return a setting, which does no harm as it does not increase.
+    Some drivers number the newer fields differently and return a setting, which does no harm, since it does not rise.
     """
     counters = {
         POWER_CAP: (nvml.NVML_FI_DEV_PERF_POLICY_POWER, nvml.NVML_PERF_POLICY_POWER),

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 Import = tuple[int, str, tuple[str, ...]]
-"""An import statement: its leading dots, its module, and the names taken from it."""
+"""An import: the number of its leading dots, its module, and the names taken from it."""
 
 LONGEST_NAME = 300
 
@@ -25,14 +25,14 @@ READERS = {
     *("read_text", "read_bytes", "imread", "scan_csv", "scan_parquet", "read_image", "connect", "File", "load"),
     *("load_dataset", "ImageFolder", "from_pretrained", "from_file", "from_json_file", "get_data", "files"),
 }
-"""Functions and methods that read or run a file named by their first argument or their object."""
+"""Functions and methods that read, list or run what their first argument or their object names."""
 STREAM_READERS = {"json", "pickle", "yaml", "tomllib"}
 """Modules whose `load` takes an open file."""
 PATHS = {
     *("Path", "PurePath", "PosixPath", "str", "fspath", "abspath", "realpath", "normpath", "expanduser", "dirname"),
     *("cwd", "getcwd", "join", "joinpath", "with_name", "resolve", "absolute", "as_posix"),
 }
-"""Functions and methods that derive a path from another."""
+"""Functions and methods whose result may be a path."""
 ENVIRONMENT = (b"environ", b"getenv", b"expandvars")
 
 
@@ -41,7 +41,7 @@ class Source:
     """Facts about a file's code."""
 
     digest: str
-    """Digest of the syntax tree: comments, docstrings and layout do not count, unless the code reads docstrings."""
+    """Digest of the syntax tree, without docstrings unless the code may read them; if not parsed, of the content."""
     imports: tuple[Import, ...] = ()
     by_name: tuple[Import, ...] = ()
     """Imports by a string literal, as in `import_module`."""
@@ -53,10 +53,9 @@ class Source:
 
 
 def read_source(file: Path, of_user: bool = True) -> Source:
-    """The facts about a file, from a cache unless the file has changed; of this library's files, most get only digest
-    and imports.
+    """The facts about a file, cached until it changes; raises OSError if it cannot be read.
 
-    Raises OSError if the file cannot be read.
+    Without `of_user`, only digest and imports are found, unless the file may import a module by name.
     """
     state = file.stat()
     return _read_once(file, of_user, state.st_size, state.st_mtime_ns)
@@ -123,7 +122,7 @@ def _imports(statements: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[Impo
 
 
 def _imported_by(call: ast.Call) -> Import | None:
-    """The import by an `import_module` call; None if its name is computed."""
+    """The import by an `import_module` call; None if the module's name is computed."""
     if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(text := call.args[0].value, str)):
         return None
     module = text.lstrip(".")
@@ -131,7 +130,7 @@ def _imported_by(call: ast.Call) -> Import | None:
 
 
 def _reads_computed(nodes: Iterable[ast.AST], calls: Iterable[ast.Call]) -> bool:
-    """True if a file is read or run by a computed name, as in `open(name)` or `map(open, names)`."""
+    """True if a computed name may be read, run or imported, as in `open(name)` or `map(open, names)`."""
     renamed = [node for node in nodes if isinstance(node, ast.alias) and node.asname]
     if any(alias.name.rpartition(".")[2] in READERS | IMPORTERS for alias in renamed):
         return True
@@ -156,7 +155,7 @@ def _names_file(call: ast.Call) -> bool:
 
 
 def _parts(node: ast.AST | None) -> list[str | None]:
-    """The string literals of which a path is made, with None for a computed part."""
+    """The string literals of which a path is made, with None for a computed part other than a variable."""
     if isinstance(node, ast.Constant):
         return list(_texts([node]))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):

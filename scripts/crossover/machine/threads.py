@@ -1,10 +1,10 @@
 """Cores and threads of a trial: the physical cores that this process may use, and a GPU's share of the CPUs.
 
-Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one thread makes every GPU look fast. The
+Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one thread makes a GPU look fast. The
 measuring process therefore counts its cores itself and records their number in its row.
 
-A GPU always has the same CPUs, even if no other GPU measures, so that trials alone and side by side differ as little as
-possible. All GPUs have the same number of cores.
+A GPU keeps to its share of the CPUs even if no other GPU measures, so that trials alone and side by side differ as
+little as possible. The shares have the same number of cores.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def usable_cores(
 def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
     """Number of threads of a trial on a device, with `cores` usable cores.
 
-    The name of a CPU side such as `cpu-1` or `cpu-half` determines its number. Other devices use `cpu_threads`, which
+    The name of a CPU side such as `cpu-1` or `cpu-half` determines the number. Other devices use `cpu_threads`, which
     is a number, or auto for all cores.
     """
     threads = threads_of_side(device)
@@ -101,12 +101,11 @@ def cores_of(cpus: Iterable[int], root: Path = Path("/")) -> list[list[int]]:
 
 
 def _siblings(cpu: int, root: Path) -> str | None:
-    """The kernel's list of the CPUs on the core of a CPU."""
     return read_kernel(root / CPUS / f"cpu{cpu}/topology/thread_siblings_list")
 
 
 def export_threads(threads: int) -> None:
-    """Set the environment variables for threads, which torch reads when it is imported."""
+    """Set the environment variables for the number of threads; torch reads some when it is imported."""
     for name in THREAD_VARIABLES:
         os.environ[name] = str(threads)
 
@@ -126,9 +125,9 @@ def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: G
 def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path = Path("/")) -> dict[str, list[int]]:
     """Logical CPUs of each GPU or MIG instance, by its UUID; empty if each may use all allowed CPUs.
 
-    `allowed` are the CPUs on which this process may run, of `online` CPUs in the machine. If these are all, whole cores
-    are divided among all GPUs in PCI bus order, else among the visible GPUs. A single GPU has all cores of its NUMA
-    node. With fewer cores than GPUs, nothing is divided. MIG instances of a GPU share its cores.
+    `allowed` are the CPUs on which this process may run, of `online` CPUs in the machine. Whole cores are divided among
+    the installed GPUs if all CPUs are allowed, else among the visible GPUs. A single GPU has the allowed cores of its
+    NUMA node. If a node has fewer cores than GPUs, nothing is divided. MIG instances of a GPU share its cores.
     """
     sharing = gpus.installed if len(allowed) >= online else _visible_boards(gpus)
     near = _near(sharing, frozenset(allowed))
@@ -153,7 +152,7 @@ def _visible_boards(gpus: Gpus) -> tuple[InstalledGpu, ...]:
 
 
 def _near(gpus: Collection[InstalledGpu], allowed: frozenset[int]) -> list[frozenset[int]]:
-    """The allowed CPUs in each GPU's NUMA node; all for every GPU if a set is empty, or if two sets overlap in part."""
+    """The allowed CPUs in each GPU's NUMA node; all allowed CPUs if one set is empty or two sets overlap in part."""
     near = [gpu.near & allowed for gpu in gpus]
     separable = all(near) and all(first == second or not first & second for first, second in combinations(near, 2))
     return near if separable else [allowed] * len(near)

@@ -1,6 +1,6 @@
 """Flags of a result, and reasons why it is invalid, from the state of host and GPU.
 
-Both use the columns of a row by name (`tables.columns.Measurement`). A missing value raises no flag.
+Both use the columns of a row by name (`tables.columns.Measurement`).
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from crossover.config.words import HOST_BOUND_SHARE, is_cpu
 from crossover.machine.nvml import SLOWDOWN
 
 CLOCK_MIN_SHARE = 0.75
-"""Below this share of its default clock, a GPU counts as throttled (nvbench's threshold)."""
+"""Below this share of its default or maximum clock, a GPU counts as throttled (nvbench's threshold)."""
 
 OTHERS_CPUS = 0.25
-"""A trial is disturbed if other programs use more CPUs than this. System tasks on a quiet machine use less (0.01 CPUs
-on 2 cores, 0.02 to 0.07 on 16). Above this limit, 48 of 50 CPU trials were over 10 % slower than their cell's fastest
-trial, below it 6 of 87 (docs/explanation/trust.md)."""
+"""A trial is disturbed if other programs use more than this beyond the CPUs that it leaves free. System tasks on two
+quiet machines used less (0.01 CPUs on 2 cores, 0.02 to 0.07 on 16). Above this limit, 48 of 50 CPU trials were over
+10 % slower than their cell's fastest trial, below it 6 of 87 (docs/explanation/trust.md)."""
 
 TICK_S = 0.004
-"""Length of the kernel's tick (Linux usually has 250 per second). The task that runs at the end of a tick is charged
-for the whole tick."""
+"""Length of the kernel's tick (Linux usually has 250 per second). The task that runs at the end of a tick may be
+charged for the whole tick."""
 
 THROTTLED_SHARE = 0.01
 """A result is flagged if it lost a larger share of its time to a CPU quota, and invalid if it lost such a share to heat
-or hardware protection. The precision of a time is also 1 %."""
+or hardware protection."""
 
 STEAL_SHARE = 0.1
-"""A result is flagged if the hypervisor took a larger share of the busy time. Smaller losses are not visible within the
-spread of trials (2 to 15 %), and a virtual host may lose a few percent all the time."""
+"""A result is flagged if the hypervisor took a larger share of the busy time. Smaller losses are hard to tell from the
+spread of trials, and a virtual host may lose a few percent all the time."""
 
 FOREIGN_SHARE = 0.02
-"""A result is invalid if other processes used a larger share of the GPU: 2 %, the smallest spread of trials."""
+"""A result is invalid if other processes used a larger share of the GPU."""
 
 
 def host_flags(facts: Mapping[str, Any]) -> list[str]:
     """The flags of `config.words.FLAGS` that the state of the host or the GPU during the timing raises.
 
-    Later trials are flagged `side_by_side` in `tables.rows`, from the first trial's host-bound share.
+    A cell's later trials are flagged `side_by_side` in `tables.rows`, from the first trial's host-bound share.
     """
     checks = {
         "throttled": _clock_was_low(facts),
@@ -53,10 +53,10 @@ def host_flags(facts: Mapping[str, Any]) -> list[str]:
 
 
 def others_disturb(facts: Mapping[str, Any]) -> bool:
-    """True if other processes kept more CPUs busy than the trial left free.
+    """True if other processes kept clearly more CPUs busy than the trial left free.
 
     A CPU trial needs a core per thread, a GPU trial one core for the thread that launches kernels. The other cores in
-    the affinity mask are free, including those that a quota does not let it use at the same time.
+    the affinity mask are free, including those that a quota does not let the trial use at the same time.
     """
     others, cores = facts.get("others_cpus"), facts.get("affinity_cores")
     if others is None or not cores:
@@ -72,7 +72,7 @@ def others_resolution(facts: Mapping[str, Any]) -> float:
 
 
 def why_invalid(facts: Mapping[str, Any]) -> str | None:
-    """Reasons why a result is invalid, in one line with the remedy; None if it is valid.
+    """Reasons in these facts to discard the result, in one line with remedies; None if there are none.
 
     The software power cap is not a reason, since it is always active on a GPU at its power limit.
     """

@@ -1,4 +1,4 @@
-"""Turns on a host, by a fair readers-writer lock for all runs and users.
+"""Turns on a host, by a readers-writer lock for all runs and users.
 
 GPU trials share the host. A CPU trial, or a job that computes, has it exclusively.
 """
@@ -30,7 +30,7 @@ def batch_job() -> str | None:
 
 
 def hand_down_turns() -> None:
-    """Make the jobs of this machine wait for each other, and within a batch job only those of the same allocation."""
+    """Make the jobs of this machine wait for each other; within a batch job, those of the same allocation."""
     os.environ[HANDED_DOWN] = batch_job() or HOST
 
 
@@ -41,7 +41,7 @@ def host_turn(
     """Wait for a turn, exclusive if `alone`, and keep it while the block runs; yields the seconds waited.
 
     `holder` is the description that waiting processes show; `tell` receives a line if this process waits. A batch job
-    started by a main process outside of its allocation does not wait, since its scheduler gave it the cores. Raises
+    started by a main process outside of its allocation does not wait, since the scheduler gave it its cores. Raises
     UserError if the folder of the locks cannot be used.
     """
     path = _file_of_turns(environment)
@@ -65,7 +65,7 @@ def host_turn(
 
 
 def turn_of_others(environment: Mapping[str, str]) -> str | None:
-    """The description of the processes that have a turn on this host; None if there are none."""
+    """The description of the processes that have a turn on this host; None if none has, or this job takes no turns."""
     path = _file_of_turns(environment)
     if path is None:
         return None

@@ -32,16 +32,17 @@ class Row:
     """The common columns of trials and trainings; null if not measured, or not known on the machine."""
 
     number: ClassVar[str]
-    """The column that distinguishes the rows of a cell."""
+    """The column that numbers the rows of a cell."""
 
     schema_version: int = field(default=SCHEMA_VERSION, metadata={"doc": "version of these columns", "unit": ""})
-    study: str | None = column("name of the study's file in config/studies/")
+    study: str | None = column("name of the study")
     workload: str | None = column("name of the workload's module; `model` for the user's own model")
     model: str | None = column("the user's model: file or module, and function")
     variant: str | None = column("option of the workload, such as channels_last; `plain` without an option")
     protocol: str | None = column(
-        "where a step's data come from: `resident` on the device, `loaded` batch by batch, copied `from_host` (pinned) "
-        "or `from_pageable` memory with the results copied back, or `as_published` by the source"
+        "where a step's data come from: `resident` on the device; `loaded` batch by batch; `from_host` or "
+        "`from_pageable`: copied from pinned or pageable memory, and the results copied back; or `as_published`: as in "
+        "the workload's source"
     )
     batch_size: int | None = column("batch size", "samples")
     precision: str | None = column("arithmetic of the step")
@@ -78,10 +79,12 @@ class Row:
     crossover_version: str | None = column("version of this workflow")
     code_version: str | None = column("git commit of the measuring code, `-dirty` if changed; null without git")
     code_key: str | None = column(
-        "hash of all files that the trial or training uses, of `packages`, and of what else the user's model depends on"
+        "hash of the files that the trial or training uses, of `packages`, and of what else the user's model depends on"
     )
     model_key: str | None = column("hash of the files that only the workload uses; for the user's model, of its files")
-    measurement_key: str | None = column("hash of all other files that the trial or training uses")
+    measurement_key: str | None = column(
+        "hash of the files that the trial or training uses, other than those of `model_key`"
+    )
     packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
     command: str | None = column("command that repeats the measurement")
 
@@ -130,7 +133,7 @@ class Measurement(Row):
     host_bound_share: float | None = column(
         "share of a step in which only the host works: 1 - device_busy_s / step_time_s, at least 0"
     )
-    kernels_per_step: float | None = column("kernels and copies that a step starts on the device, by the profiler")
+    kernels_per_step: float | None = column("kernels and copies that a step launches on the device, by the profiler")
     split_step_s: float | None = column("time of the step, measured again, interleaved with the remedies", "s")
     loading_s: float | None = column("time to get the next batch, including its copy to the device if any", "s")
     transfer_s: float | None = column(
@@ -152,7 +155,7 @@ class Measurement(Row):
     half_threads_s: float | None = column("remedy: step time on a resident batch with half of the threads", "s")
     larger_s: float | None = column("remedy: step time on a resident batch with four times the rows", "s")
     latencies_s: list[float] | None = column("times of individually synchronised steps", "s")
-    latencies_device_s: list[float] | None = column("times between two device events around each of as many steps", "s")
+    latencies_device_s: list[float] | None = column("times of steps, between device events around each step", "s")
     latencies_cold_s: list[float] | None = column("mistake: times of the process's first steps, synchronised", "s")
     latencies_unsynchronised_s: list[float] | None = column(
         "mistake: times of steps by the host's clock, without waiting for the device", "s"
@@ -164,11 +167,19 @@ class Measurement(Row):
     latency_p50_low_s: float | None = column("lower end of the median's 95 % interval, from order statistics", "s")
     latency_p50_high_s: float | None = column("upper end of the median's 95 % interval, from order statistics", "s")
     latency_p95_s: float | None = column("95th percentile of latencies_s, if these are 72 or more", "s")
-    latency_p95_low_s: float | None = column("lower end of the percentile's 95 % interval, from order statistics", "s")
-    latency_p95_high_s: float | None = column("upper end of the percentile's 95 % interval, from order statistics", "s")
+    latency_p95_low_s: float | None = column(
+        "lower end of the 95 % interval of latency_p95_s, from order statistics", "s"
+    )
+    latency_p95_high_s: float | None = column(
+        "upper end of the 95 % interval of latency_p95_s, from order statistics", "s"
+    )
     latency_p99_s: float | None = column("99th percentile of latencies_s, if these are 368 or more", "s")
-    latency_p99_low_s: float | None = column("lower end of the percentile's 95 % interval, from order statistics", "s")
-    latency_p99_high_s: float | None = column("upper end of the percentile's 95 % interval, from order statistics", "s")
+    latency_p99_low_s: float | None = column(
+        "lower end of the 95 % interval of latency_p99_s, from order statistics", "s"
+    )
+    latency_p99_high_s: float | None = column(
+        "upper end of the 95 % interval of latency_p99_s, from order statistics", "s"
+    )
     flops_per_step: int | None = column(
         "operations of matmuls, convolutions and attention in an eager step, by torch's counter", "FLOP"
     )
@@ -289,7 +300,7 @@ class Training(Row):
     test_share: float | None = column("share of the dataset's rows held out")
     generated_data: bool | None = column("whether the dataset's rows are generated; empty unless the status is ok")
     labels: list[int] | None = column("classes of the held-out rows")
-    predictions: list[int] | None = column("classes that the trained model predicts for them")
+    predictions: list[int] | None = column("classes that the trained model predicts for the held-out rows")
     loss: float | None = column("mean cross entropy of the held-out rows", "nat")
     steps: int | None = column("training steps")
     train_s: float | None = column("wall time of all epochs, shuffling included", "s")
@@ -304,7 +315,7 @@ def value_types(record: Any) -> dict[str, str]:
 
 
 def arrow_schema(record: Any = Measurement) -> pyarrow.Schema:
-    """The Parquet schema of a record, with doc and unit in each column's metadata."""
+    """The Arrow schema of a record, with doc and unit in each column's metadata."""
     return _arrow_schema(record)
 
 
@@ -324,9 +335,9 @@ def _arrow_schema(record: Any) -> pyarrow.Schema:
 
 
 def write_record(record: Row, path: Path) -> None:
-    """Write a record as the only row of a file, not atomically.
+    """Write a record as the only row of a Parquet file, not atomically.
 
-    Arrow's JSON reader makes the row, because every other way from Python values to Arrow imports pandas.
+    Arrow's JSON reader makes the row, because Arrow's conversions of Python values import pandas.
     """
     import pyarrow.json
     import pyarrow.parquet

@@ -1,4 +1,4 @@
-"""Results of an unfinished run: the rows so far, and the reason why each other result is missing."""
+"""Results of an unfinished run: the rows so far, and the reasons why other results are missing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ WORKS = {
 
 @dataclass(frozen=True)
 class MissingResult:
-    """A trial, training or search without a result."""
+    """A trial, training or search whose result was not collected."""
 
     work: str
     axes: Mapping[str, Any]
@@ -70,8 +70,7 @@ def finished_rows(
     """The rows of trials (or trainings) so far that were measured with the current settings in the same environment.
 
     Rows are left out if they differ from their device's newest row in the environment, or from their machine's newest
-    row in the host. `settings` has the current options of each study's trials. `missing_results` lists the results
-    that are left out.
+    row in the host. `settings` has the current options of each study's trials.
     """
     rows, _ = read_rows(_newest_first(paths), record)
     facts = rows.select(["study", "command", "machine", "device", *ENVIRONMENT_COLUMNS]).to_pylist()
@@ -91,7 +90,7 @@ def finished_searches(paths: Sequence[Path], several_hosts: bool) -> pd.DataFram
 def missing_results(
     requested: Mapping[str, Sequence[Path]], collected: Mapping[str, pd.DataFrame]
 ) -> Iterator[MissingResult]:
-    """The requested results that were not collected, both given by kind of work (trial, training, search)."""
+    """The requested results that were not collected; the arguments are by kind of work (trial, training, search)."""
     for name, paths in requested.items():
         work, table = WORKS[name], collected.get(name)
         keys = ["machine", *re.findall(r"\{(\w+)\}", work.pattern)]

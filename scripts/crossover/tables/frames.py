@@ -91,7 +91,7 @@ def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -
 
 
 def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataFrame:
-    """The crossovers in time of each accelerator with all cores of its host's CPU.
+    """The crossovers in time between accelerators and all CPU cores of the same machine.
 
     With `second`, those over a study's second axis.
     """
@@ -107,14 +107,14 @@ def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataF
 def with_cell_columns(
     cells: pd.DataFrame, columns: Mapping[tuple[Any, ...], Mapping[str, Any]], names: Collection[str]
 ) -> pd.DataFrame:
-    """Cells with the columns `names`, from `columns` by the axes of a cell; other cells have missing values."""
+    """Cells with the columns `names`, whose values `columns` has by a cell's axes; values that it lacks are missing."""
     keys = [tuple(cell.values()) for cell in records(cells[CELL_AXES])]
     values = pd.DataFrame([columns.get(key, {}) for key in keys], index=cells.index, columns=list(names))
     return table_of("cells", cells.assign(**{name: values[name] for name in names}))
 
 
 def device_name_of(rows: pd.DataFrame) -> str | None:
-    """The name of the rows' device; None if it is missing, or differs between machines."""
+    """The name of the rows' device; None if no row has one, or if the names differ."""
     names = rows["device_name"].dropna().unique()
     return str(names[0]) if len(names) == 1 else None
 
@@ -191,8 +191,7 @@ def with_parameters(rows: pd.DataFrame) -> pd.DataFrame:
 def x_axes_of(requested: Mapping[str, str], rows: pd.DataFrame) -> dict[str, str]:
     """The x axis of each study: the requested one, or the size if the number of parameters does not distinguish sizes.
 
-    It does not if a model has no trainable parameters, or the same number at two sizes (of images or texts). `rows` are
-    trials or cells.
+    The number may be unknown, 0, or the same at two sizes (of images or texts). `rows` are trials or cells.
     """
     return {study: _x_axis(axis, of_study(rows, study)) for study, axis in requested.items()}
 

@@ -30,8 +30,8 @@ ENVIRONMENT_COLUMNS = (
     "cudnn_version",
     "torch_version",
 )
-"""Columns that must have the same value in all rows of a device. A GPU's UUID is not among them, since a host may have
-several identical GPUs."""
+"""Columns compared between the rows of a device. A GPU's UUID is not among them, since a host may have several
+identical GPUs."""
 
 SETTING_COLUMNS = (
     "device_memory_bytes",
@@ -46,8 +46,8 @@ SETTING_COLUMNS = (
 hosts report slightly different sizes."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
-"""Columns that must have the same value in all rows of a machine. The number of cores is not among them, since a GPU's
-trials may use only a share of the cores."""
+"""Columns compared between the rows of a machine. The number of cores is not among them, since a GPU's trials may use
+only a share of the cores."""
 
 SEVERAL_HOSTS = "set cluster.several_hosts to true if only the names of hosts differ"
 

@@ -104,7 +104,7 @@ METRIC_TITLES = {
 
 
 def metric_title(metric: str) -> str:
-    """A metric's title on the page, or else the description of its column."""
+    """A metric's title on the page, or else the start of the description of its column."""
     if metric in METRIC_TITLES:
         return METRIC_TITLES[metric]
     if metric in CELLS:

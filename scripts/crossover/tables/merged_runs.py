@@ -26,9 +26,9 @@ Run = tuple[str | None, Path]
 def join_runs(runs: Sequence[Run]) -> tuple[pa.Table, pd.DataFrame]:
     """The rows and the roofs of several runs, with the names of their machines.
 
-    A machine gets the name given by the user, by default its name in the run, or that of its host. If a run has several
-    machines, the user's name becomes a prefix. Raises UserError for a folder or name used by two runs, for an
-    unreadable row, and for inconsistent rows of one machine.
+    A machine gets the name given by the user, or else the machine's name in the run, or else the host's name. If a run
+    has several machines, the user's name becomes a prefix. Raises UserError, for example for a folder or name used by
+    two runs, an unreadable table or row, or inconsistent rows of one machine.
     """
     _check_folders(runs)
     owners: dict[str, Path] = {}

@@ -1,6 +1,6 @@
-"""Reference machines: the trials of a finished run in a small folder, with which other machines are compared.
+"""Reference machines, with which other machines are compared: the trials of a finished run in a small folder.
 
-Rules read the facts about references before a run measures, so pandas is imported only to read trials.
+Rules read the facts about references, so pandas is imported only to read or write trials.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERSION = 1
-"""Version of the folder's files."""
+"""Version of a reference's files."""
 FACTS_FILE, TRIALS_FILE = REFERENCE_FILES
 
 KEPT = (
@@ -55,15 +55,13 @@ class Facts:
     cpu_model: str
     physical_cores: int
     measured_on: str
-    """Date of the first trial."""
+    """Date of the first valid trial."""
     torch_version: str
     python_version: str
     driver_version: str | None
     operating_system: str
     code_version: str | None
-    """Git commit of the measuring code."""
     command: str | None
-    """Command of the run."""
 
 
 def read_facts(folder: Path) -> Facts:

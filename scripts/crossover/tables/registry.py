@@ -76,7 +76,7 @@ QUALITY_METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "wei
 
 
 def claim_metrics() -> dict[str, bool]:
-    """All metrics for claims about ratios; True if a trial has a list of values, of which the mean is used."""
+    """The metrics for claims about ratios; True if a trial has a list of values, of which the mean is used."""
     types = {name: kind for name, kind in value_types(Measurement).items() if kind in ("int", "float", "list[float]")}
     excluded = {*AXES, "schema_version", "trial", "seed"}
     measured = {name: kind == "list[float]" for name, kind in types.items() if name not in excluded}
@@ -95,7 +95,7 @@ class Tolerance:
 
 COUNTS = ("parameters", "flops_per_step", "parameter_bytes", "gradient_bytes", "optimizer_bytes", "activation_bytes")
 ALLOCATOR_BLOCK = Tolerance(absolute=512)
-"""PyTorch's CUDA allocator rounds each tensor up to 512 B (kMinBlockSize of its caching allocator)."""
+"""PyTorch's CUDA allocator rounds each tensor up to a multiple of 512 B (kMinBlockSize of its caching allocator)."""
 DEVICE_PAGE = Tolerance(absolute=2 * 1024**2)
 """Memory is taken from the device in pages of 2 MiB (granularity of CUDA's virtual memory management)."""
 LARGEST_ERROR = Tolerance(share=0.25)
@@ -109,7 +109,7 @@ DETERMINISTIC = {
     **dict.fromkeys(("peak_reserved_bytes", "device_used_bytes", "process_device_bytes"), DEVICE_PAGE),
     **dict.fromkeys(("relative_error", "gradient_error", "max_abs_error", "max_relative_error"), LARGEST_ERROR),
 }
-"""Deterministic columns, with their tolerances; most are recorded in a cell's first trial only."""
+"""Columns that hardly vary between trials, with their tolerances."""
 
 MEMORY_PARTS = {
     "parameter_bytes": "parameters",
@@ -217,7 +217,8 @@ SUMMARIES = _axes(CELL_AXES) | {
     **_of_record(["size_name", "size_label", "parameters", "sample_name"]),
     "refined": _yes("whether refinement added the cell's point on the x axis"),
     "status": _text(
-        "ok if all trials are, otherwise the status of the first trial that is not: " + ", ".join(STATUSES), always=True
+        "ok if all trials are ok, otherwise the status of the first trial that is not ok: " + ", ".join(STATUSES),
+        always=True,
     ),
     "reason": _text("reason for a status other than ok"),
     "step_time_s": _ms(
@@ -306,7 +307,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     "products_memory_roof_s": Column("memory_roof_s for matmuls, convolutions and attention alone", "s"),
     "compute_roof_s": Column("minimum time of a step's operations, at the measured peak of the precision", "s"),
     "launch_roof_s": Column(
-        "minimum time to start a step's kernels within one CUDA graph, regardless of their size", "s"
+        "minimum time to launch a step's kernels within one CUDA graph, regardless of their size", "s"
     ),
     "gaps_s": Column("total time of the gaps between a step's kernels within one CUDA graph", "s"),
     **_estimate(
@@ -331,8 +332,8 @@ SUMMARIES = _axes(CELL_AXES) | {
     ),
     "timed_steps": _count("smallest number of steps timed in an ok trial", trials="minimum of the ok trials"),
     "trials": _count("number of ok trials", always=True),
-    "trials_not_ok": _count("number of trials with another status", title="trials not ok"),
-    "flags": _many("flags of the ok trials, and those of the cell itself: `trials_differ` and `above_roof`"),
+    "trials_not_ok": _count("number of trials with a status other than ok", title="trials not ok"),
+    "flags": _many("flags of the ok trials, and flags of the cell itself: `trials_differ` and `above_roof`"),
     **_of_record(["device_name", "hostname", "threads"]),
 }
 """Summaries of a cell's trials, with the columns that the page shows."""
@@ -353,7 +354,8 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     "contender_s": Column("step time of the contender; for pair `bound` its minimum", "s"),
     "startup_s": Column(
         "start-up of the contender: context, build, and the excess of the first step over a later one; arithmetic "
-        "mean of the ok trials; empty, like the next columns, for references and comparisons of machines",
+        "mean of the ok trials; empty, like `baseline_startup_s` and `payback_steps`, for references and comparisons "
+        "of machines",
         "s",
     ),
     "baseline_startup_s": Column("start-up of the baseline", "s"),
@@ -391,10 +393,12 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "caveat_at": _many("points on the x axis that the caveat is about"),
     **_estimate("crossover{}", "the crossover on the x axis; empty if there is none", ends=END_OF_SET),
     "bracket_low": Column(
-        "largest measured point on the x axis below the crossover; with one trial, the largest there with a clear lead"
+        "largest measured point on the x axis below the crossover; with one trial, the largest such point with a clear "
+        "lead"
     ),
     "bracket_high": Column(
-        "smallest measured point above the crossover; with one trial, the smallest there with a clear lead"
+        "smallest measured point on the x axis above the crossover; with one trial, the smallest such point with a "
+        "clear lead"
     ),
     "slower_up_to": Column(
         "largest measured point at which the contender is significantly slower, simultaneously over all points; empty "
@@ -425,8 +429,8 @@ MACHINES = _axes(CELL_AXES) | {
     ),
     "rank": _count("rank among the sides of the series at the point, lowest cost first"),
     "behind": _yes(
-        "whether the side is significantly behind the first; without intervals, whether its cost is at least twice as "
-        "high"
+        "whether the side is significantly behind the first side; without intervals, whether its cost is at least "
+        "twice as high"
     ),
     **_estimate(
         "ratio{}",
@@ -439,7 +443,7 @@ MACHINES = _axes(CELL_AXES) | {
         for name, column in SUMMARIES.items()
         if name.startswith(("step_time", "energy_per_step", "price_per_million_steps"))
     },
-    "steps": _count("number of steps of the study's run; empty, like the next columns, for a study without a run"),
+    "steps": _count("number of steps of the study's run; empty, like columns `run_*`, for a study without a run"),
     **_estimate("run_time{}_s", "time of the run, without its start-up", "s"),
     **_estimate("run_energy{}_j", "energy of the run, if measured", "J"),
     **_estimate("run_price{}", "price of the run"),
@@ -473,7 +477,7 @@ ROOFS = _of_record(["machine", "device", "device_name", "hostname", "threads", "
 SPLIT = {
     "loader": "preparing batches",
     "transfer": "copying batches to the device",
-    "launch": "starting kernels",
+    "launch": "launching kernels",
     "host": "Python and other host work",
     "threads": "distributing work to threads",
     "overhead": "calling operators",
@@ -507,7 +511,9 @@ BOTTLENECKS = {
     },
     "remedy": _text("remedy tried against the bottleneck: " + ", ".join(REMEDIES) + "; empty if there is none"),
     **_estimate(
-        "gain{}", "speed-up of the step, without the preceding parts, by the remedy, for the same number of samples"
+        "gain{}",
+        "speed-up by the remedy, for the same number of samples, of a step without the parts that precede the "
+        "bottleneck",
     ),
     "predicted_gain": Column("speed-up predicted from the times of the parts; above 10 only for a CUDA graph"),
     "remedy_trials": _count("number of ok trials that tried remedies"),
@@ -520,11 +526,11 @@ CANDIDATES = {
     "chosen": _yes("whether the candidate is the fastest of its device at the size"),
     "chance": Column("probability that the candidate would be the fastest in new trials; empty without a time"),
     "selection_bias": Column(
-        "share by which the fastest candidate appears too fast because it was selected; empty for the others"
+        "share by which the fastest candidate appears too fast because it was selected; empty for other candidates"
     ),
 }
-"""Comparison of a candidate with the others of its device (for a CPU, on any number of cores); empty for cells that are
-not candidates."""
+"""Comparison of a candidate with other candidates of its device (for a CPU, on any number of cores); empty for cells
+that are not candidates."""
 
 ORIGINS = {
     "study": "a cell of the study's grid, which figures and answers are about",
@@ -545,14 +551,14 @@ LATENCIES = _axes(CELL_AXES) | {
     "method": _text("column of measurements with the samples: " + ", ".join(METHODS)),
     "kind": _text("`right` or `mistake`"),
     "mean_s": Column("mean of the samples of all ok trials", "s"),
-    "deviation_s": Column("standard deviation of these samples", "s"),
-    "low_s": Column("minimum of these samples", "s"),
-    "p5_s": Column("5th percentile of these samples", "s"),
-    "q1_s": Column("lower quartile of these samples", "s"),
-    "median_s": Column("median of these samples", "s"),
-    "q3_s": Column("upper quartile of these samples", "s"),
-    "p95_s": Column("95th percentile of these samples", "s"),
-    "high_s": Column("maximum of these samples", "s"),
+    "deviation_s": Column("standard deviation of the samples of all ok trials", "s"),
+    "low_s": Column("minimum of the samples of all ok trials", "s"),
+    "p5_s": Column("5th percentile of the samples of all ok trials", "s"),
+    "q1_s": Column("lower quartile of the samples of all ok trials", "s"),
+    "median_s": Column("median of the samples of all ok trials", "s"),
+    "q3_s": Column("upper quartile of the samples of all ok trials", "s"),
+    "p95_s": Column("95th percentile of the samples of all ok trials", "s"),
+    "high_s": Column("maximum of the samples of all ok trials", "s"),
     **_percentile(50, "median", 6),
     **_percentile(95, "95th percentile", 72),
     **_percentile(99, "99th percentile", 368),
@@ -562,8 +568,8 @@ LATENCIES = _axes(CELL_AXES) | {
     ),
     **_estimate(
         "ratio{}",
-        "mean of a mistake over that of the correct method, paired by trial; for the first steps, over that of later "
-        "steps",
+        "mean with a mistake over the mean with the correct method, paired by trial; for the first steps, over the "
+        "mean of later steps",
         ends="end of the 95 % interval of `{}`, simultaneous over a study's mistakes on a machine",
     ),
     "is_error": _yes("whether the interval of `ratio` shows a bias of the mean in the direction of the mistake"),
@@ -584,14 +590,14 @@ QUALITY = _axes(CELL_AXES) | {
     "differing_share": Column(
         "share of held-out rows that the CPU's training in fp32 with the same seed predicts differently"
     ),
-    "class_names": _many("names of the classes, as a list; the next four columns have one value per class"),
+    "class_names": _many("names of the classes, as a list; the other columns `class_*` have one value per class"),
     "class_precision": _many("share of the rows predicted as a class that belong to it (precision)"),
     "class_recall": _many("share of a class's rows that are predicted as the class (recall)"),
     "class_f1": _many("harmonic mean of precision and recall (F1)"),
     "class_support": _many("number of held-out rows of a class"),
     "predicted_classes": _count("number of classes predicted at least once"),
     "seeds_compared": _count(
-        f"number of seeds that ended ok both for the cell and for the CPU in {PRECISIONS[0]}; empty if there are none, "
+        f"number of seeds with ok trainings of both the cell and the CPU in {PRECISIONS[0]}; empty if there are none, "
         f"and for the CPU in {PRECISIONS[0]} itself"
     ),
     **{
@@ -614,7 +620,7 @@ LARGEST_BATCHES = _axes(SEARCH_AXES) | {
     "smallest_failing": _count("smallest batch that did not fit; empty if all tried batches fitted"),
     "throughput_samples_per_s": Column("samples per second at the largest batch; empty if not timed", "1/s"),
     "timed_batches": _count("number of batches timed for the throughput"),
-    "timed_s": Column("time of these batches", "s"),
+    "timed_s": Column("total time of the batches timed for the throughput", "s"),
     "throughput_reason": _text("reason why a requested throughput is missing"),
     "start": _count("first batch size to try"),
     "limit": _count("largest batch size to try; empty without a limit"),
@@ -677,12 +683,13 @@ ANSWERS = {
         "for devices at their best: the fastest configurations of `winner` within the crossover's bracket, or else at "
         "the smallest and the largest size; for a ranking: the sides in first place, ascending along the x axis"
     ),
-    "loser_configurations": _many("for devices at their best: the fastest configurations of `loser` at these sizes"),
+    "loser_configurations": _many("for devices at their best: like `winner_configurations`, for `loser`"),
     "moved_status": _text("for devices at their best: status of the crossover in the baseline settings"),
     "moved_from": Column("for devices at their best: the crossover in the baseline settings"),
     "factor": Column(
         "for devices at their best: their crossover over `moved_from`; for a GPU measured elsewhere: time of small "
-        "steps on this machine's CPU over that on the other machine's; for a bottleneck: speed-up by the remedy"
+        "steps on this machine's CPU over their time on the other machine's CPU; for a bottleneck: speed-up by the "
+        "remedy"
     ),
     "device": _text("the device that the answer is about"),
     "cost": _text("cost by which sides are compared: " + ", ".join(COSTS)),
@@ -696,7 +703,7 @@ ANSWERS = {
     "largest": Column("largest value on the x axis at which both compared sides have a time"),
     "reach": Column(
         "if one side leads: the end of the range of its lead beyond which the sides may cross; for a bottleneck, the "
-        "point up to which it is the bottleneck; for a bound, the point up to which the launch of a kernel limits it"
+        "point up to which it is the bottleneck; for a bound, the point up to which launching kernels limits it"
     ),
     "ratio_low": Column("if one side leads: its minimum speed-up in the range of its lead"),
     "ratio_high": Column("if one side leads: its maximum speed-up in the range of its lead"),
@@ -706,7 +713,7 @@ ANSWERS = {
     ),
     "winner_s": Column("step time of `winner`; for loading and copying, with data on the device", "s"),
     "loser_s": Column("step time of `loser`; for loading and copying, with data from the host", "s"),
-    "startup_s": Column("difference of the start-ups of both sides, without its sign", "s"),
+    "startup_s": Column("absolute difference between the start-ups of both sides", "s"),
     "capacity": Column(
         "for memory: the device's memory in B; for memory settings: the highest peak in B; for a largest batch: the "
         "memory limit in B; for quality: the equivalence margin; for a crossover of runs: the steps of a run"
@@ -715,7 +722,7 @@ ANSWERS = {
     "lost_place": _text("the smallest cell that ran out of memory"),
     "quantity": _text("the metric, mistake, protocol, cost, bottleneck or form of claim that the answer is about"),
     "data": _text("for trained models: the held-out rows used to compare them, and whether these are generated"),
-    "reason": _text("reason for the status, if one is given; for a bottleneck, the second one"),
+    "reason": _text("reason for the status, if one is given; for a bottleneck, the second bottleneck"),
     "trials": _count("minimum number of ok trials, or seeds, that the answer is based on"),
     "measured_on": _text("for a machine measured elsewhere: the date of the measurement"),
     "published": _text("for a claim: the published value, or the tested range"),

@@ -43,19 +43,19 @@ class Roofs:
     bandwidths: Sequence[float]
     """In B/s, for each working set."""
     graph_launch_s: float
-    """Time of a tiny kernel within a CUDA graph; NaN on a device without CUDA graphs."""
+    """Time of a tiny kernel within a CUDA graph; NaN if not probed."""
     graph_gap_s: float
     """The part of `graph_launch_s` in which the kernel does not run."""
 
     @classmethod
     def best_of(cls, rows: pd.DataFrame) -> Roofs:
-        """The roofs by the fastest repeat of each probe."""
+        """The roofs according to the fastest repeat of each probe."""
         in_seconds = rows["unit"] == "s"
         return cls.of(rows.assign(value=rows["lowest"].where(in_seconds, rows["highest"])))
 
     @classmethod
     def of(cls, rows: pd.DataFrame) -> Roofs:
-        """The roofs in the rows of one device, by the median repeat of each probe."""
+        """The roofs according to the median of each probe's repeats, from the rows of one device."""
         products = rows[rows["roof"] == "matmul"]
         memory = rows[rows["roof"] == "memory"].sort_values("working_set_bytes")
         value_of = dict(zip(rows["roof"], rows["value"].astype(float), strict=True))

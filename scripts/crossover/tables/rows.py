@@ -28,10 +28,10 @@ ROWS_AT_ONCE = 500
 """Number of files that are joined at once, since tables of one row take far more memory than their joined rows."""
 
 CUT_SHORT = {"incomplete", "not_checked"}
-"""Flags of a row in which columns are missing that another row of its trial may have."""
+"""Flags of a row that lacks values which another row of its trial may have."""
 
 FROM_FIRST = ("status", "reason", "flags")
-"""The columns of later trials that depend on the first trial."""
+"""The columns of later trials that the first trial may change."""
 
 SIDE_BY_SIDE = "side_by_side"
 

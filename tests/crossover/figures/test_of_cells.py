@@ -179,7 +179,7 @@ def test_a_time_split_has_the_parts_of_a_step_and_the_gain_by_the_remedy(view_of
     (axes,) = FIGURES["time_split"].draw(view).axes
     bars = {container.get_label(): [bar.get_width() for bar in container] for container in axes.containers}
     assert bars == {
-        "starting kernels": [pytest.approx(0.75)],
+        "launching kernels": [pytest.approx(0.75)],
         "unexplained work of the device": [pytest.approx(0.25)],
     }
     assert words(axes) == ["one CUDA graph: 4.00×"]
