@@ -155,7 +155,7 @@ def _check_effort(effort: Effort, file: str, whose: str = "") -> None:
 
 
 def _check_results(results: str, workflow: Path, locate: Locator) -> None:
-    """Raise UserError unless the results folder is writable and separate from the workflow's folders."""
+    """Raise UserError if the results folder is not writable, or not for results alone."""
     folder = Path(results)
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
     problem = None
@@ -172,7 +172,7 @@ def _check_results(results: str, workflow: Path, locate: Locator) -> None:
 
 
 def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] | None, locate: Locator) -> None:
-    """Raise UserError for `prices` without a price, or if a price may belong to several classes of nodes."""
+    """Raise UserError for `prices` without a price, or with prices that do not fit the classes of nodes."""
     if prices and len(classes or ()) > 1:
         raise UserError(
             f"{locate(('prices',))}: prices: for one machine, but cluster.classes names several; allowed: null"

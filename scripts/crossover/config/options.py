@@ -1,6 +1,6 @@
 """Command-line options of the measuring scripts: how the scripts read them and how the workflow writes them.
 
-Only the standard library is imported, so that `--help` works in a bare environment.
+No other package is imported with this module, so that `--help` works in a bare environment.
 """
 
 from __future__ import annotations

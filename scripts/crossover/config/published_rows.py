@@ -66,8 +66,8 @@ ALLOWED = (*AXES_OF_RESULTS, *TEXTS, *SCALES)
 def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     """The source, from the `#` lines, and one row per published run, in which an empty field is None.
 
-    Metrics are in seconds, bytes and samples per second. The delimiter is that of the column names; if it is not a
-    comma, numbers may have decimal commas. Raises UserError, whose message has the file and the line or column.
+    Metrics are in SI units. The delimiter is that of the column names; if it is not a comma, numbers may have decimal
+    commas. Raises UserError, whose message begins with the file.
     """
     where = shown_path(path)
     lines = read_text(path).splitlines()

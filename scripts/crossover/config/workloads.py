@@ -1,4 +1,4 @@
-"""Read the constants of a workload's module without running it or importing torch."""
+"""Read the constants of a workload's module without importing the module or torch."""
 
 from __future__ import annotations
 

@@ -44,12 +44,12 @@ HIDDEN = (
     *("job_info", "job_started", "job_finished", "group_info", "progress", "shellcmd"),
     *("workflow_started", "run_info", "resources_info"),
 )
-"""Events at the start of a run and of successful jobs; they are in Snakemake's log file."""
+"""Events that the terminal does not show; they are in Snakemake's log file."""
 CHATTER = (
     *("Select jobs to execute", "Execute ", "DAG of jobs will be updated", "Updating checkpoint dependencies"),
     *("Assuming unrestricted", "Building DAG", "Using shell", "Conda environments: ignored"),
 )
-"""Prefixes of Snakemake's other lines about these events."""
+"""Prefixes of other lines that the terminal does not show."""
 
 NOTHING_TO_DO = "Nothing to be done"
 """Prefix of Snakemake's line if all files are up to date."""
@@ -69,7 +69,7 @@ def duration_words(seconds: float) -> str:
 
 
 def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str, results: str) -> str:
-    """The last lines of a failed run.
+    """The last lines of a run that failed or was stopped.
 
     `failed` counts failed jobs by rule, `reasons` are the last lines of their logs, and `script` is the script that
     reports unfinished runs.
@@ -108,7 +108,7 @@ def _few(paths: Sequence[str]) -> list[str]:
 
 
 class Progress(logging.Handler):
-    """Counts the jobs of a run, and reports the time left each time a twentieth of the trials has finished."""
+    """Counts the jobs of a run, and reports progress and the time left."""
 
     def __init__(
         self,
@@ -119,8 +119,8 @@ class Progress(logging.Handler):
     ) -> None:
         """`say` prints a line; `up_to_date` is called if there is nothing to do.
 
-        `rows` gives the paths of the first grid's rows. Until refinement is planned, Snakemake does not count those of
-        studies that are not refined.
+        `rows` gives the paths of the first grid's rows. Until refinement is planned, Snakemake does not count the
+        trials of studies that are not refined.
         """
         super().__init__()
         self.planned: Counter[str] = Counter()
@@ -248,8 +248,7 @@ def _text(path: str) -> str:
 
 
 def is_for_terminal(record: logging.LogRecord) -> bool:
-    """Whether a record is an error, an answer or progress of the measurement; the others are in Snakemake's log
-    file."""
+    """Whether the terminal shows a record, such as an error or an answer; Snakemake's log file has all records."""
     event, text = getattr(record, "event", None), record.getMessage()
     # The event of the failed job follows, with its log.
     repeated = event == "error" and "CalledProcessError in " in text
