@@ -29,7 +29,6 @@ from crossover.errors import shown_value
 T = TypeVar("T")
 
 LONGEST_TEXT = 2000
-"""Maximum length of a string."""
 CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
 """Characters that XML, and so an SVG figure, should not contain."""
 MOST_PUBLISHED = 1e15

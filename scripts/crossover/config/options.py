@@ -121,7 +121,6 @@ def cell_of(options: argparse.Namespace, **more: int) -> Cell:
 
 
 def _own_model(options: argparse.Namespace) -> Model:
-    """The user's model given on a command line."""
     if options.names and options.size > len(options.names):
         raise UserError(
             f"--size: {options.size} has no name; allowed: 1 to {len(options.names)}, as many as --names has"

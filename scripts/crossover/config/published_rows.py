@@ -119,7 +119,6 @@ def _source(line: str, delimiter: str) -> str:
 
 
 def _check_columns(names: Sequence[str], where: str) -> None:
-    """Raise UserError for a column that is unknown or repeats a quantity, and if no column has results."""
     columns: dict[str, str] = {}
     for name in names:
         if name not in ALLOWED:

@@ -312,11 +312,9 @@ CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precisi
 MACHINE_PATH = CELL_PATH.replace("/{device}", "/{machine}/{device}")
 """Pattern of a cell's folder in a run with classes of nodes."""
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
-"""Pattern of the folder of a search for the largest batch."""
 SEARCH_VERSION = 1
 """Version of the keys in a search's file."""
 TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
-"""Pattern of a training's folder."""
 
 
 @dataclass(frozen=True)

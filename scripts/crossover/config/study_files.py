@@ -101,7 +101,6 @@ def _check(study: Study, shown: str, datasets: Mapping[str, Any]) -> None:
 
 
 def _read(file: Path, overrides: Sequence[Layer] = ()) -> Study:
-    """Read a study's file, complete it with defaults, and check each key on its own."""
     return _complete(file.stem, [(shown_path(file), read_mapping(file)), *overrides], file.parent)
 
 
@@ -147,7 +146,6 @@ QUESTIONS = {
 
 
 def _defaults_for(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[str, Any]:
-    """Default values of a study's keys for a user's model."""
     return {
         "title": f"{model.title}, a {'function' if model.is_function else 'model'} of your own",
         "question": f"{QUESTIONS.get(str(x_axis), QUESTIONS['size'])} for {model.title}?",
@@ -179,7 +177,6 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _function_problems(study: Study) -> Iterator[str]:
-    """Yield a message for each setting that a plain function does not support, or that needs a plain function."""
     model = study.model
     if model is None or not model.is_function:
         if AS_WRITTEN in study.precisions:
@@ -211,7 +208,6 @@ def _function_problems(study: Study) -> Iterator[str]:
 
 
 def _axis_problems(study: Study) -> Iterator[str]:
-    """Yield a message for each key that does not fit the study's x axis."""
     if study.x_axis == "batch_size" and len(study.batch_sizes) == 1:
         yield f"x_axis: batch_size, but batch_sizes is {list(study.batch_sizes)}; allowed: size, or several batch sizes"
     if study.x_axis == CPU_THREADS and not study.cpu_threads:
@@ -221,7 +217,6 @@ def _axis_problems(study: Study) -> Iterator[str]:
 
 
 def _candidate_problems(study: Study) -> Iterator[str]:
-    """Yield a message for each mistake in `candidates`."""
     candidates = Candidates.of(vars(study))
     if candidates is None:
         return
@@ -240,7 +235,6 @@ def _candidate_problems(study: Study) -> Iterator[str]:
 
 
 def _quality_problems(study: Study) -> Iterator[str]:
-    """Yield a message for each value that does not fit `quality`, or if the study measures nothing."""
     if study.quality is None:
         if not study.timed:
             yield "timed: false, and quality is null, so that nothing is measured; set one of them"

@@ -269,7 +269,7 @@ class StudyKeys(Keys):
         ["resident"],
         description="What a step includes. `resident` keeps the data on the device; `as_published` does what the "
         "source does; `loaded` takes each batch from the Dataset or loader that a `model` gives; `from_host` copies a "
-        "batch from pinned host memory to the device and the results back, `from_pageable` from pageable memory.",
+        "batch from pinned host memory to the accelerator and the results back, `from_pageable` from pageable memory.",
     )
     precisions: Several[Precision] = Field(
         ["fp32"],

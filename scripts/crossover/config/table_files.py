@@ -35,7 +35,6 @@ AMBIGUOUS = r"^[+-]?([0-9]{1,3}|[1-9][0-9]{0,2},[0-9]{3})$"
 BLOCK_BYTES = 1 << 26
 """Size of the blocks in which a CSV file is read; a row must fit into one."""
 MOST_NAMED = 10
-"""Maximum number of columns listed in a message."""
 MOST_CHARACTERS = 60_000
 """Maximum total length of the names of inputs. They form one command-line argument, which Linux limits to 128 KiB."""
 
@@ -214,7 +213,6 @@ def _others(columns: _Columns, targets: str) -> list[str]:
 
 
 def _allowed(name: str, columns: Sequence[str]) -> str:
-    """The advice in a message about a missing column."""
     if not name.isdecimal() and all(NUMBER.fullmatch(column) for column in columns):
         return "its first line holds numbers; begin it with a line that names the columns"
     if len(columns) <= MOST_NAMED:

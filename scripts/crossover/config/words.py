@@ -14,9 +14,9 @@ EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
 PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable")
 FROM_HOST = PROTOCOLS[1:]
-"""Protocols in which each step takes its data from the host."""
+"""Protocols in which a step may take its data from the host."""
 PINNED, PAGEABLE = COPYING = PROTOCOLS[3:]
-"""Protocols in which a step copies a batch from pinned or pageable host memory to the device, and the results back."""
+"""Protocols in which a step copies a batch from pinned or pageable memory to the accelerator, and the results back."""
 PLAIN = "plain"
 """The variant without options."""
 

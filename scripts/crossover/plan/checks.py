@@ -212,7 +212,6 @@ def _shipped_folders(shipped: Path) -> list[Path]:
 
 
 def _folder(name: str, shipped: Sequence[Path]) -> Path:
-    """Folder of a reference; raises UserError for an unknown name."""
     matching = [path for path in shipped if path.name == name] or [Path(name)]
     if not (matching[0] / FACTS_FILE).is_file():
         if "/" in name and not matching[0].is_dir():

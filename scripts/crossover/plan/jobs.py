@@ -171,7 +171,6 @@ class Jobs:
         }
 
     def _class_resources(self) -> dict[str, Callable[[Wildcards], str | None]]:
-        """The resources that classes of nodes set."""
         classes = self.config.classes or {}
 
         def value_of(name: str, wildcards: Wildcards) -> str | None:
@@ -188,7 +187,6 @@ class Jobs:
         return first_mb << (attempt - 1)
 
     def _time_limit_s(self, study: Study) -> float:
-        """The time limit of a trial, a training or a try of a search: the study's, or the run's."""
         return study.time_limit_s or self.config.time_limit_s
 
     @cached_property
@@ -196,7 +194,6 @@ class Jobs:
         return {study.name: study for study in self.config.studies}
 
     def _shared(self, study: Study) -> dict[str, Any]:
-        """The settings common to all kinds of jobs."""
         return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads, **model_options(study.model)}
 
     def _params(self, kind: str, wildcards: Wildcards, options: Sequence[str]) -> Params:

@@ -70,8 +70,6 @@ def evaluated_partition(text: object) -> str | None:
 
 
 class _Wildcards(dict[str, str]):
-    """Wildcards for evaluating a profile's expressions."""
-
     __getattr__ = dict.__getitem__
 
 

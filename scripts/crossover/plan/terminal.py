@@ -38,7 +38,6 @@ LEAST_FREE_BYTES = 1 << 20
 """Free bytes below which the disk counts as full; jobs on a full disk may fail without a log."""
 
 MOST_PATHS = 3
-"""Maximum number of a job's paths to show."""
 
 HIDDEN = (
     *("job_info", "job_started", "job_finished", "group_info", "progress", "shellcmd"),
@@ -235,7 +234,6 @@ def _added_trials(plan: Path) -> int:
 
 
 def _last_line(log: str) -> str | None:
-    """The last line of a log that is not blank; None without one."""
     return next((line.strip() for line in reversed(_text(log).split("\n")) if line.strip()), None)
 
 
