@@ -1,4 +1,4 @@
-# Refinement of crossovers, with each stage planned from the rows of earlier stages, and repeats of disturbed trials.
+# Refinement of crossovers, with each stage planned from the rows so far, and repeats of disturbed trials.
 
 from crossover.config.claim_forms import claims_of
 from crossover.plan.stages import refinement_on

@@ -134,7 +134,7 @@ def several_cells(axes: Mapping[str, Any], loose: Sequence[str]) -> str:
 
 
 def short_number(value: float) -> str:
-    """Format a number with up to three significant digits, or if large as a whole number: 0.00123, 4.77, 703,142."""
+    """Format a number with up to three significant digits or, if large, as a whole number: 0.00123, 4.77, 703,142."""
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 

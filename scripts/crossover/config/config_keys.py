@@ -310,8 +310,8 @@ class ConfigKeys(Keys):
     )
     time_limit_s: Seconds = Field(
         300.0,
-        description="Seconds after which a trial, a training or a try of a search ends with status `timeout`, or "
-        "earlier if its first steps show that it would.",
+        description="Time limit of a trial, a training or a try of a search, in seconds. A job ends earlier if its "
+        "first steps show that it would reach the limit.",
     )
     repeat_disturbed: Annotated[int, Field(strict=True, ge=0, le=5)] = Field(
         1,

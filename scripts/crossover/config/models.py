@@ -66,7 +66,7 @@ class Model:
     checked: bool = True
     """Whether results are compared with double precision."""
     may_refuse: bool = False
-    """Whether a size that the function rejects gives status `unsupported` instead of an error; so for default sizes."""
+    """Whether a size that the function rejects gives status `unsupported` (as a default size does), not an error."""
     table: Table | None = None
     """The table with the data, if the function returns only the model."""
     takes: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Model:
 
     @property
     def title(self) -> str:
-        """A short name, usable as that of a study."""
+        """A short name of word characters."""
         stem = self.file.stem if self.file else self.origin.rpartition(".")[2]
         name = self.name if self.origin in LIBRARIES else stem
         return re.sub(r"\W+", "_", name)
@@ -170,9 +170,9 @@ def _module_file(module: str) -> Path | None:
 
 
 def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
-    """The sizes that need not be given: SIZES of the model's file, or one name for a library's or a sizeless model.
+    """A model's sizes, if the study need not give them: SIZES of its file, or a single name; otherwise None.
 
-    Returns None otherwise; raises UserError if SIZES is not a literal list or tuple of whole numbers above 0.
+    Raises UserError if SIZES is not a literal list or tuple of whole numbers above 0.
     """
     if model.origin in LIBRARIES:
         return (model.name,)

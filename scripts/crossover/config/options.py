@@ -1,6 +1,6 @@
 """Command-line options of the measuring scripts: how the scripts read them and how the workflow writes them.
 
-No other package is imported with this module, so that `--help` works in a bare environment.
+Importing this module needs no installed package, so that `--help` works in a bare environment.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ COUNTS = ("batch_size", "size")
 """Axes whose values are whole numbers."""
 
 TEXTS = ("label", "hardware")
-"""Columns with the source's name for a run, and with its hardware."""
+"""Columns with the source's name for a run, and with the hardware of the run."""
 
 AXES_OF_RESULTS = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
 

@@ -42,7 +42,7 @@ def number(default: Number, description: str, **bounds: float) -> Number:
 
 @dataclass(frozen=True)
 class Effort:
-    """Durations of a trial's warm-up and timing, and tolerances as shares. The defaults are those of preset `default`.
+    """Limits and tolerances (shares) of a trial's warm-up and timing. The defaults are those of preset `default`.
 
     Trials are short, since times differ more between processes than within one: time is better spent on more trials.
     """
@@ -97,7 +97,7 @@ class Effort:
     )
 
     def on(self, device: str) -> Effort:
-        """The effort on a device; on an accelerator, a warm-up takes at least `warmup_accelerator_min_s`."""
+        """The effort on a device; an accelerator has a longer minimum warm-up, up to `warmup_max_s`."""
         if is_cpu(device):
             return self
         min_s = min(self.warmup_accelerator_min_s, self.warmup_max_s)

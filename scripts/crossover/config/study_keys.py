@@ -318,8 +318,7 @@ class StudyKeys(Keys):
     )
     time_limit_s: Seconds | None = Field(
         None,
-        description="Seconds after which a trial, a training or one try of a search ends with status `timeout`; null "
-        "for the run's limit.",
+        description="Time limit of a trial, a training or one try of a search, in seconds; null for the run's limit.",
     )
     mem_mb: Annotated[int, Field(strict=True, ge=1, le=100_000_000)] | None = Field(
         None,

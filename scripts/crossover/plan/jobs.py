@@ -130,7 +130,7 @@ class Jobs:
         """Cores that each job of this machine requests from Snakemake; 1 on a cluster's login node.
 
         All request the same number, since Snakemake starts whatever fits: a CPU trial that requested all cores would
-        wait until no GPU trial is left. The turn on the host decides whether a started job runs beside others or
+        wait until no GPU trial is left. `crossover.machine.turns` decides whether a started job runs beside others or
         alone.
         """
         return 1 if self.machine.elsewhere else (self.cores or 1) // self.at_once

@@ -16,7 +16,7 @@ from crossover.plan.run_plan import RunPlan, Trial, cell_of
 
 @dataclass(frozen=True)
 class Rounds:
-    """Priorities of a run's jobs. Jobs start in this order, since all request the same share of the cores."""
+    """Priorities of a run's jobs. Local jobs start in order of priority, since all request the same share of the cores."""
 
     plan: RunPlan
     at_once: int
@@ -68,9 +68,9 @@ def _accelerators_together(groups: Iterable[Sequence[tuple[int, Cell]]], first: 
 def priority_of_added(cell: Cell, trial: int, seed: int, at_once: int = 1) -> float:
     """Priority of a trial outside of the first grid, in (0, 1]: round by round, each in shuffled order.
 
-    The priority depends only on the arguments, so that all processes agree on it. Cells
-    that differ only in their device follow each other. If several accelerators measure side by side, a round begins
-    with their trials, which are few.
+    The priority depends only on the arguments, so that all processes agree on it. Cells that differ only in their
+    device follow each other. If several accelerators measure side by side, a round begins with their trials, which are
+    few.
     """
     order = random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random()
     if at_once > 1:

@@ -76,7 +76,7 @@ class RunPlan:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> RunPlan:
-        """The plan from the values of `asdict`."""
+        """The plan whose `asdict` has these values."""
         studies = tuple(Study(**study) for study in values["studies"])
         return cls(**{**values, "studies": studies, "refinement": Refinement(**values["refinement"])})
 

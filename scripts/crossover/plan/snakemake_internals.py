@@ -22,7 +22,7 @@ Workflow = Any
 
 
 def config_layers(workflow: Workflow) -> list[tuple[str, Mapping[str, Any]]]:
-    """The config files and the options of --config, each by name; later ones override earlier ones. `config` does
+    """The config files and the options of --config, each with its name; later ones override earlier ones. `config` does
     not tell which file or option a value is from, which error messages need.
     """
     # The `configfile` of the rules comes last in Snakemake's list, but is overridden by the others.

@@ -1,4 +1,4 @@
-"""Stages of refinement: which studies take part, and what each stage adds."""
+"""Stages of refinement: which studies take part, and the files with the trials that stages add."""
 
 from __future__ import annotations
 

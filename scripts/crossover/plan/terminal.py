@@ -17,7 +17,7 @@ from crossover.errors import UserError
 from crossover.plan.stages import path_of_row, planned_trials
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
-"""The rules that measure, with names for their jobs."""
+"""The measuring rules whose jobs are counted, with names for the jobs."""
 
 OUTDATING = ("measure_cell", "train_model", "collect_measurements", "analyse_run")
 """The rules that make an earlier report outdated, whether they succeed or not."""
@@ -56,7 +56,7 @@ STOPPING = "Terminating processes on user request"
 """Prefix of Snakemake's line after Ctrl-C."""
 
 STEPS = 20
-"""Number of equal parts of the run, after each of which the time left is shown."""
+"""About how many times the time left is shown during a run."""
 
 
 def duration_words(seconds: float) -> str:
@@ -129,7 +129,7 @@ class Progress(logging.Handler):
         self.reasons: list[str] = []
         """The last line of each failed job's log."""
         self.stopped = False
-        """Whether the user has stopped the run; jobs that end after that have not failed."""
+        """Whether the user has stopped the run; jobs that end later do not count as failed."""
         self._say, self._up_to_date, self._clock, self._rows = say, up_to_date, clock, rows
         self._running: dict[int, str] = {}
         self._outputs: dict[int, str] = {}
