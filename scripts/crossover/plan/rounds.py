@@ -16,7 +16,7 @@ from crossover.plan.run_plan import RunPlan, Trial, cell_of
 
 @dataclass(frozen=True)
 class Rounds:
-    """Priorities of a run's jobs. Local jobs start in order of priority, since all request the same share of the cores."""
+    """Priorities of jobs. Local jobs start in order of priority, since all request the same share of the cores."""
 
     plan: RunPlan
     at_once: int
