@@ -14,7 +14,7 @@ rule write_plan:
         plan=f"{RESULTS}/plan.json",
     log:
         f"{RESULTS}/logs/write_plan.log",
-    # Written before any trial, so that finished trials can be reported at any moment.
+    # Ahead of the trials, since a report on an unfinished run needs the plan.
     priority: ROUNDS.first
     localrule: True
     conda:
@@ -43,7 +43,7 @@ rule collect_measurements:
         measurements=update(f"{RESULTS}/measurements.parquet"),
     log:
         f"{RESULTS}/logs/collect_measurements.log",
-    # This table does not need the roofs, so it is made before they are probed.
+    # This table does not need the roofs, so it may be made before they are probed.
     priority: ROUNDS.first
     localrule: True
     conda:
@@ -58,7 +58,7 @@ rule collect_measurements:
         "../scripts/collect_measurements.py"
 
 
-# During a run, each study is answered as soon as a few of its cells have one trial.
+# During a run, a study is answered once a few of its cells have one trial.
 rule give_first_answer:
     input:
         # Given as a path, not as the output of write_plan, which `ancient` would mark for all rules.

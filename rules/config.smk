@@ -41,7 +41,7 @@ def get_file(path):
 
 
 def get_library(*packages):
-    """The modules of these packages of the library; editing them re-runs a rule that computes from rows."""
+    """The modules of the library's top level and of these packages, as a rule's inputs; an edit re-runs the rule."""
     folders = [REPOSITORY / "scripts/crossover" / package for package in (".", *packages)]
     return sorted(get_file(file) for folder in folders for file in folder.glob("*.py"))
 
@@ -82,7 +82,7 @@ def get_rows_before_repeat(number):
 
 
 def get_measured_rows(_wildcards):
-    """All rows of a run."""
+    """The rows of all trials of a run."""
     return get_rows_before_repeat(PLAN.repeats + 1)
 
 
@@ -115,7 +115,7 @@ with one_line_errors():
 
 # The class of nodes in a job's message.
 OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
-# rules/hooks.smk says how the run was started.
+# rules/hooks.smk sets the value when the run starts.
 os.environ.setdefault(INVOCATION, "")
 
 

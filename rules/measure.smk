@@ -1,4 +1,4 @@
-# Rules that measure: trials, trainings, searches for the largest batch, and the datasets that they read. Everything a result
+# Rules that measure: trials, trainings, searches for the largest batch, and roofs; and the rule for datasets. What a result
 # depends on is in `params`, with the code's content instead of file times. A change of `resources` triggers no new measurement.
 
 from crossover.machine.code_key import digests_of

@@ -1,4 +1,4 @@
-# Refinement of crossovers, with each stage planned from the rows of earlier stages, and repeats of disturbed trials.
+# Refinement of crossovers, with each stage planned from the rows so far, and repeats of disturbed trials.
 
 from crossover.config.claim_forms import claims_of
 from crossover.plan.stages import refinement_on
@@ -37,7 +37,7 @@ checkpoint plan_refinement:
         "../scripts/plan_refinement.py"
 
 
-# Disturbed trials are measured again after everything else.
+# Disturbed trials are measured again after the other trials.
 checkpoint plan_repeats:
     input:
         rows=lambda wildcards: get_rows_before_repeat(int(wildcards.repeat)),

@@ -1,4 +1,4 @@
-# Rules for figures, the report, and exports, which are separate targets: `snakemake export`, and
+# Rules for figures, the report, and exports. The exports are separate targets: `snakemake export`, and
 # `snakemake export_reference --config name=h200`.
 
 from crossover.plan.run_plan import SUFFIXES, figure_file, figures_of

@@ -1,4 +1,4 @@
-"""Compute all tables of a run from its rows."""
+"""Compute the tables of a run from its rows."""
 
 from collections.abc import Sequence
 from pathlib import Path

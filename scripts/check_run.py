@@ -109,8 +109,8 @@ def check_trials(folder: Path) -> Iterator[Finding]:
 
 
 def check_provenance(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compare the provenance with the rows (hosts, versions, commits, dates), and table roofs with the files in
-    `roofs/`."""
+    """Compare the provenance with the rows (hosts, versions, commits, dates), and the table `roofs` with the files
+    in `roofs/`."""
     measured = [read_table(folder / f"{name}.parquet") for name in ("measurements", "quality")]
     is_finished = (folder / "plan.json").is_file()  # reports without a plan omit trials that only `candidates` added
     for name, facts in (("machines", machine_facts(measured)), ("measured_by", measured_by(measured))):
@@ -127,7 +127,7 @@ def check_provenance(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Fi
 
 
 def check_tables(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compute all derived tables again from the rows, and compare them with the files."""
+    """Compute the derived tables again, and compare them with the files."""
     measurements, stored = read_table(folder / MEASUREMENTS), read_run(folder)
     for name in TABLES:
         yield from check_csv(folder / f"{name}.csv", read_table(folder / f"{name}.parquet"))

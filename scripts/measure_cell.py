@@ -6,9 +6,9 @@ The workflow runs this command for every trial (`snakemake -p` prints it); it ca
         --precision=fp32 --execution=eager --size=8 --device=cpu --dataset=results/datasets/disc.safetensors \
         --output=trial.parquet
 
-Running out of memory, an unsupported precision, the time limit, a wrong result and a crash end with status 0 and a row
-with the reason. The measurement runs in a separate process, forked by a preloaded server on this host or started
-afresh; this one only supervises it and holds the GPU's lease.
+If the trial runs out of memory, is not supported, exceeds the time limit, gives a wrong result or crashes, the exit
+status is still 0, and the row has the reason. The measurement runs in a separate process, forked by a preloaded server
+on this host or started afresh; this one only supervises it and holds the GPU's lease.
 """
 
 from __future__ import annotations

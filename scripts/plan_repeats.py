@@ -1,4 +1,4 @@
-"""Plan which trials to measure again: those disturbed by others, throttling or a quota."""
+"""Plan which disturbed trials to measure again."""
 
 from collections.abc import Sequence
 from pathlib import Path

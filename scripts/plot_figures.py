@@ -1,4 +1,4 @@
-"""Draw all figures of a run."""
+"""Draw the figures of a run."""
 
 from pathlib import Path
 from typing import Any

@@ -2,7 +2,7 @@
 
     python scripts/probe_roofs.py --device=cuda --output=roofs.json
 
-Takes up to 20 seconds per device.
+A probe takes up to about 20 seconds.
 """
 
 from __future__ import annotations

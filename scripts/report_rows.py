@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def report_finished(folder: Path, output: Path) -> None:
-    """Report the finished part of a run without changing its results folder."""
+    """Report the finished part of a run without changing the run's own files."""
     plan = plan_file.read(folder / "plan.json")
     results = Path(plan.config["results"])
     paths_of = {

@@ -4,8 +4,9 @@
         --device=cpu --seed=1 --epochs=1 --dataset=results/datasets/higgs.safetensors --output=training.parquet
 
 The same seed gives the same weights and the same order of rows on every device, so that only the arithmetic
-differs. Running out of memory, an unsupported precision, the time limit, divergence and a crash end with status 0 and a
-row with the reason. The training runs in a separate process; this one only supervises it and holds the GPU's lease.
+differs. If the training runs out of memory, is not supported, exceeds the time limit, diverges or crashes, the exit
+status is still 0, and the row has the reason. The training runs in a separate process; this one only supervises it
+and holds the GPU's lease.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def write_plan(
 
 
 def with_rows(study: dict[str, Any]) -> dict[str, Any]:
-    """A study's keys with the rows of its published results, so that no later step needs their file."""
+    """A study's keys with the rows of its published results, so that later steps do not need the file."""
     if not study["published"] or not study["published"].get("results"):
         return study
     _, rows = read_published_rows(Path(study["published"]["results"]))

@@ -31,7 +31,7 @@ ON_GRID = tuple(axis for axis in PINNABLE if axis not in ("size", "device"))
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a ratio: the axes that select its cell, and its metric."""
+    """One side of a ratio: the values of axes that select a cell, and a metric."""
 
     axes: Mapping[str, Any]
     metric: str
@@ -58,7 +58,7 @@ class RatioWithin:
 
 @dataclass(frozen=True)
 class SameQuality:
-    """On all devices and in all precisions of `where`, a metric differs by at most `within` from the CPU in fp32."""
+    """A metric differs from that of the CPU in fp32 by at most `within`, for each cell that `where` selects."""
 
     metric: str
     within: float
@@ -78,7 +78,7 @@ class Claim:
     statement: str
     source: str | None
     published: str
-    """The published value and the tested range, in words."""
+    """The published value, if it is shown, and the tested range."""
     form_name: str
     """One of FORMS."""
     form: Form
@@ -134,7 +134,7 @@ def several_cells(axes: Mapping[str, Any], loose: Sequence[str]) -> str:
 
 
 def short_number(value: float) -> str:
-    """A number with three significant digits, or with all digits before the point: 0.00123, 4.77, 703,142."""
+    """Format a number with up to three significant digits or, if large, as a whole number: 0.00123, 4.77, 703,142."""
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
@@ -229,7 +229,7 @@ def _quality_problems(
 
 
 def off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:
-    """Yield a problem for each pinned value of ON_GRID that the study does not measure."""
+    """Yield a problem for each value of an axis in ON_GRID that is pinned but not measured by the study."""
     for part in ("where", "slow", "fast", "of", "over"):
         for axis, value in (values.get(part) or {}).items():
             if axis in ON_GRID and value not in (measured := getattr(study, f"{axis}s")):

@@ -1,6 +1,6 @@
 """The keys of the config as pydantic models: allowed values, defaults and descriptions.
 
-Those of the numbers in `effort` and `largest_batch` are in studies.py.
+Those of most numbers in `effort` and `largest_batch` are in studies.py.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class HiggsFiles(Keys):
     columns: Annotated[Set[Text], Field(min_length=2, max_length=2)] = Field(
         ["lep_pt_1", "lep_pt_2"], description="Names of the two feature columns."
     )
-    test_share: Share = Field(0.33, description="Share of rows held out of the training.")
+    test_share: Share = Field(0.33, description="Share of rows held out from training.")
 
 
 class Higgs(Keys):
@@ -110,8 +110,8 @@ class Mnist(Keys):
     seed: Seed = Field(0, description="Seed of the generator.")
     folder: Annotated[DataPath, AfterValidator(_is_folder)] | None = Field(
         None,
-        description="Folder of MNIST's train-images-idx3-ubyte and train-labels-idx1-ubyte, compressed (.gz) or not, "
-        "or null to generate the data.",
+        description="Folder of MNIST's train-images-idx3-ubyte and train-labels-idx1-ubyte, which may be compressed "
+        "(.gz); null to generate the data.",
     )
 
 
@@ -135,12 +135,12 @@ class Datasets(Keys):
 
 
 class Prices(GivenKeys):
-    """Prices by device; any key that is not a field is the name of a reference."""
+    """Any key that is not a field is taken as the name of a reference."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Price | None]
 
-    here: Price | None = Field(None, description="Price per hour of this machine, for devices without a price.")
+    here: Price | None = Field(None, description="Price per hour of this machine, for devices that have none.")
     cpu: Price | None = Field(None, description="Price per hour of a machine without an accelerator.")
     cuda: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
     mps: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
@@ -187,8 +187,8 @@ class NodeClass(GivenKeys):
     cores: Threads = Field(
         1,
         description='CPUs of one of these nodes, as Slurm counts them (`sinfo --format "%P %c"`; these may be hardware '
-        "threads). A CPU cell takes them all, and ends with an error if its node has more. By default as many as "
-        "Slurm reports for the profile's partition.",
+        "threads). A CPU cell requests them all, and may end with an error if its node has more. By default as many "
+        "as Slurm reports for the profile's partition.",
     )
 
 
@@ -258,7 +258,7 @@ class ConfigKeys(Keys):
     sizes: OneOrSeveral[Count | SizeName] | None = Field(
         None,
         description="Sizes of `model`, as numbers or names. Null takes SIZES of the model's file, or else 16, 64, 256 "
-        "and 1024; a model without an argument for its size has a single one.",
+        "and 1024; a model without an argument for its size has a single size.",
     )
     batch_size: Count = Field(DEFAULT_BATCH_SIZE, description="Samples in a step of `model`.")
     batch_sizes: OneOrSeveral[Count] | None = Field(
@@ -295,7 +295,7 @@ class ConfigKeys(Keys):
     trials: Trials | None = Field(
         None,
         description="Number of trials of each cell, each in its own process, in interleaved rounds; in a study of "
-        "crossovers, only cells on which a crossover depends get all (see `first_trials`). Null takes the preset's "
+        "crossovers, cells on which no crossover depends may get fewer (see `first_trials`). Null takes the preset's "
         f"({', '.join(f'{name} {preset.trials}' for name, preset in PRESETS.items())}).",
     )
     seed: Seed = Field(
@@ -310,14 +310,14 @@ class ConfigKeys(Keys):
     )
     time_limit_s: Seconds = Field(
         300.0,
-        description="Seconds after which a trial, a training or a try of a search ends with status `timeout`, or "
-        "earlier if its first steps show that it would.",
+        description="Time limit of a trial, a training or a try of a search, in seconds. A job ends earlier if its "
+        "first steps show that it would reach the limit.",
     )
     repeat_disturbed: Annotated[int, Field(strict=True, ge=0, le=5)] = Field(
         1,
-        description="Maximum number of times that a disturbed trial is measured again at the end of a run, for example "
-        "because other programs used the cores or the GPU clocked down. The least disturbed row is used; all stay in "
-        "the results folder.",
+        description="Maximum number of times that a trial is measured again at the end of a run if it was disturbed, "
+        "for example by other programs on its cores or by a GPU that clocked down. The least disturbed row is used; "
+        "all stay in the results folder.",
     )
     datasets: Datasets = Field(default_factory=Datasets, description="How the datasets are made.")
     name: ReferenceName = Field(

@@ -114,7 +114,6 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
 
 
 def _read_studies(config: Mapping[str, Any], folder: Path, locate: Locator) -> Iterator[Study]:
-    """Yield the study of the config's `model`, or else each of its `studies`."""
     if config["model"] is not None:
         yield study_of_model(config, locate(("model",)))
         return
@@ -144,7 +143,6 @@ def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, R
 
 
 def _check_effort(effort: Effort, file: str, whose: str = "") -> None:
-    """Raise UserError if a minimum time of the effort exceeds its maximum."""
     for least, most in ENDS:
         low, high = getattr(effort, least), getattr(effort, most)
         if low > high:
@@ -155,7 +153,6 @@ def _check_effort(effort: Effort, file: str, whose: str = "") -> None:
 
 
 def _check_results(results: str, workflow: Path, locate: Locator) -> None:
-    """Raise UserError unless the results folder is writable and separate from the workflow's folders."""
     folder = Path(results)
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
     problem = None
@@ -172,7 +169,6 @@ def _check_results(results: str, workflow: Path, locate: Locator) -> None:
 
 
 def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] | None, locate: Locator) -> None:
-    """Raise UserError for `prices` without a price, or if a price may belong to several classes of nodes."""
     if prices and len(classes or ()) > 1:
         raise UserError(
             f"{locate(('prices',))}: prices: for one machine, but cluster.classes names several; allowed: null"

@@ -29,7 +29,6 @@ from crossover.errors import shown_value
 T = TypeVar("T")
 
 LONGEST_TEXT = 2000
-"""Maximum length of a string."""
 CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
 """Characters that XML, and so an SVG figure, should not contain."""
 MOST_PUBLISHED = 1e15
@@ -159,7 +158,7 @@ CoreCount = Annotated[str, OneOf((HALF,))] | Threads
 
 
 class Keys(BaseModel):
-    """Base class of mappings: the fields of a subclass are its only allowed keys."""
+    """Base class of mappings, which by default allow no keys other than their fields."""
 
     # Build validators only for a whole config or study; building one for each mapping as well would take twice as long.
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)

@@ -66,7 +66,7 @@ class Model:
     checked: bool = True
     """Whether results are compared with double precision."""
     may_refuse: bool = False
-    """Whether a size that the function rejects gives status `unsupported` instead of an error, as default sizes do."""
+    """Whether a size that the function rejects gives status `unsupported` (as a default size does), not an error."""
     table: Table | None = None
     """The table with the data, if the function returns only the model."""
     takes: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Model:
 
     @property
     def title(self) -> str:
-        """A short name, valid as the name of a study's file."""
+        """A short name of word characters."""
         stem = self.file.stem if self.file else self.origin.rpartition(".")[2]
         name = self.name if self.origin in LIBRARIES else stem
         return re.sub(r"\W+", "_", name)
@@ -116,8 +116,8 @@ class Model:
 def read_model(text: str, folder: Path, where: str) -> Model:
     """The model that a string names; a relative path is searched for in `folder`, then in the working directory.
 
-    Raises UserError, whose message begins with `where`, if the string has none of the FORMS, if the file does not
-    define a suitable function, or if the library is not installed.
+    Raises UserError if the string has none of the FORMS, if the file lacks a suitable function, or if the library is
+    not installed. `where` is the key or option in messages.
     """
     origin, colon, name = text.rpartition(":")
     if not colon or not origin or not re.fullmatch(r"[\w.-]+", name):
@@ -138,7 +138,7 @@ def read_model(text: str, folder: Path, where: str) -> Model:
 
 
 def _model_of(origin: str, name: str, file: Path) -> Model:
-    """The model or plain function that a function in a file builds."""
+    """The model that a function in a file builds, or the function itself if it has an argument `device`."""
     function = find_function(file, name, SIGNATURE, MOST_ARGUMENTS)
     names = [] if function is None else [a.arg for a in [*function.args.args, *function.args.kwonlyargs]]
     takes = tuple(argument for argument in FUNCTION_ARGUMENTS if argument in names)
@@ -170,9 +170,9 @@ def _module_file(module: str) -> Path | None:
 
 
 def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
-    """The sizes of a model, if they do not have to be given: SIZES of its file, or one name if the model takes no size.
+    """A model's sizes, if the study need not give them: SIZES of its file, or a single name; otherwise None.
 
-    Returns None otherwise; raises UserError if SIZES is not a list or tuple of whole numbers.
+    Raises UserError if SIZES is not a literal list or tuple of whole numbers above 0.
     """
     if model.origin in LIBRARIES:
         return (model.name,)
@@ -190,7 +190,7 @@ def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
 
 
 def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
-    """What the sizes count: the file's SIZE_NAME, or else the name of the function's first argument."""
+    """What the sizes count: the file's SIZE_NAME, or else words from the name of the function's first argument."""
     constant = _constant(file, "SIZE_NAME")
     if constant is not None:
         shown, name = constant
@@ -203,7 +203,7 @@ def _size_name(file: Path, function: ast.FunctionDef | None) -> str:
 
 
 def _constant(file: Path, name: str) -> tuple[str, Any] | None:
-    """The line that assigns a constant, for messages, and its literal value; None if the file does not define it."""
+    """Where a constant is assigned, for messages, and its literal value; None if the file does not assign it."""
     for node in parsed(file).body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             shown = f"{os.path.relpath(file)}: line {node.lineno}: {name}"
@@ -235,8 +235,8 @@ def _positional(arguments: ast.arguments) -> list[str]:
 def find_function(file: Path, name: str, signature: str, most: int) -> ast.FunctionDef | None:
     """The definition of a function in a file; None if the name is bound otherwise, such as by an import.
 
-    Raises UserError, whose message shows `signature`, if the name is missing, or if the function needs more than
-    `most` arguments. A function with an argument `device` may also need the other FUNCTION_ARGUMENTS.
+    Raises UserError if the name is missing, or if a function without decorators needs more than `most` arguments;
+    `signature` is for messages. A function with an argument `device` may also need the other FUNCTION_ARGUMENTS.
     """
     tree, shown = parsed(file), os.path.relpath(file)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -262,7 +262,6 @@ def find_function(file: Path, name: str, signature: str, most: int) -> ast.Funct
 
 
 def _binds(node: ast.AST) -> list[str]:
-    """The names that a statement defines."""
     if isinstance(node, ast.alias):
         return [node.asname or node.name]
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -1,6 +1,6 @@
 """Command-line options of the measuring scripts: how the scripts read them and how the workflow writes them.
 
-Only the standard library is imported, so that `--help` works in a bare environment.
+Importing this module needs no installed package, so that `--help` works in a bare environment.
 """
 
 from __future__ import annotations
@@ -121,7 +121,6 @@ def cell_of(options: argparse.Namespace, **more: int) -> Cell:
 
 
 def _own_model(options: argparse.Namespace) -> Model:
-    """The user's model given on a command line."""
     if options.names and options.size > len(options.names):
         raise UserError(
             f"--size: {options.size} has no name; allowed: 1 to {len(options.names)}, as many as --names has"

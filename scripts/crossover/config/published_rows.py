@@ -21,7 +21,7 @@ COUNTS = ("batch_size", "size")
 """Axes whose values are whole numbers."""
 
 TEXTS = ("label", "hardware")
-"""Columns with the source's name for a run, and with its hardware."""
+"""Columns with the source's name for a run, and with the hardware of the run."""
 
 AXES_OF_RESULTS = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
 
@@ -66,8 +66,8 @@ ALLOWED = (*AXES_OF_RESULTS, *TEXTS, *SCALES)
 def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     """The source, from the `#` lines, and one row per published run, in which an empty field is None.
 
-    Metrics are in seconds, bytes and samples per second. The delimiter is that of the column names; if it is not a
-    comma, numbers may have decimal commas. Raises UserError, whose message has the file and the line or column.
+    Metrics are in SI units. The delimiter is that of the column names; if it is not a comma, numbers may have decimal
+    commas. Raises UserError, whose message begins with the file.
     """
     where = shown_path(path)
     lines = read_text(path).splitlines()
@@ -119,7 +119,6 @@ def _source(line: str, delimiter: str) -> str:
 
 
 def _check_columns(names: Sequence[str], where: str) -> None:
-    """Raise UserError for a column that is unknown or repeats a quantity, and if no column has results."""
     columns: dict[str, str] = {}
     for name in names:
         if name not in ALLOWED:

@@ -42,7 +42,7 @@ def number(default: Number, description: str, **bounds: float) -> Number:
 
 @dataclass(frozen=True)
 class Effort:
-    """Durations of a trial's warm-up and timing, and tolerances as shares. The defaults are those of preset `default`.
+    """Limits and tolerances (shares) of a trial's warm-up and timing. The defaults are those of preset `default`.
 
     Trials are short, since times differ more between processes than within one: time is better spent on more trials.
     """
@@ -83,8 +83,8 @@ class Effort:
     )
     timed_tolerance: float = number(
         0.02,
-        "After `timed_min_s`, timing ends once the half-width of the step time's 95 % interval, from 20 batch medians, "
-        "is at most this share.",
+        "After `blocks_min` and `timed_min_s`, timing ends once the half-width of the step time's 95 % interval, "
+        "from 20 batch medians, is at most this share.",
         gt=0,
         le=MOST_TOLERANCE,
     )
@@ -97,7 +97,7 @@ class Effort:
     )
 
     def on(self, device: str) -> Effort:
-        """The effort on a device; on an accelerator, a warm-up takes at least `warmup_accelerator_min_s`."""
+        """The effort on a device; an accelerator has a longer minimum warm-up, up to `warmup_max_s`."""
         if is_cpu(device):
             return self
         min_s = min(self.warmup_accelerator_min_s, self.warmup_max_s)
@@ -111,7 +111,7 @@ class Refinement:
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     bisections: int = number(
         2,
-        "Number of sizes to add, one after another, each at the middle of a crossover's bracket on a log axis; "
+        "Maximum number of sizes to add, one after another, each at the middle of a crossover's bracket on a log axis; "
         "none if the crossover's interval is wider than the bracket.",
         ge=0,
         le=20,
@@ -211,7 +211,7 @@ class Quality:
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     epochs: int = number(1, "Passes over the training set.", ge=1, le=MOST_EPOCHS)
     seeds: int = number(5, "Number of trainings of each model; an interval needs at least two.", ge=1, le=MOST_TRIALS)
-    test_share: float = number(0.33, "Share of the dataset's rows held out of the training and predicted.", gt=0, lt=1)
+    test_share: float = number(0.33, "Share of the dataset's rows held out from training and predicted.", gt=0, lt=1)
     classes: Sequence[str] | None = None
     """Names of the classes, in order; None: their numbers."""
 
@@ -308,15 +308,13 @@ class Cell:
 
 
 CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
-"""Pattern of a cell's folder; its placeholders are axes, and also wildcards of the rule that measures."""
+"""Pattern of a cell's folder; its placeholders are axes, and also wildcards of the rules that measure."""
 MACHINE_PATH = CELL_PATH.replace("/{device}", "/{machine}/{device}")
 """Pattern of a cell's folder in a run with classes of nodes."""
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
-"""Pattern of the folder of a search for the largest batch."""
 SEARCH_VERSION = 1
 """Version of the keys in a search's file."""
 TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
-"""Pattern of a training's folder."""
 
 
 @dataclass(frozen=True)
@@ -488,8 +486,8 @@ PREVIEW_SIZES = 5
 def preview(study: Study) -> Study:
     """The part of a study from which its first answer is computed.
 
-    It has PREVIEW_SIZES evenly spread points of the x axis, and the first value of each other axis. A study with few
-    points is returned as it is.
+    It has PREVIEW_SIZES evenly spread points of the x axis, and only the first value of most other axes. A study with
+    at most PREVIEW_SIZES points is returned as it is.
     """
     points = study.points if study.x_axis == CPU_THREADS else tuple(sorted(study.points))
     if len(points) <= PREVIEW_SIZES:
@@ -514,8 +512,8 @@ def in_rounds(
     """Yield (trial, cell) round by round, with the cells in random order; those in `once` only in the first round.
 
     Cells that differ only in their device follow each other, since they are compared. The first round goes study by
-    study, each beginning with its cells in `first`, so that first answers come soon. The order within a round depends
-    only on the seed, the round and the cells, so that adding trials does not change it.
+    study, each beginning with its cells in `first`, so that first answers come soon. Adding trials does not change
+    the order within a round.
     """
     studies = list(dict.fromkeys(cell.study for cell in cells))
     for trial in range(1, trials + 1):

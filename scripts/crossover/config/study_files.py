@@ -90,7 +90,7 @@ def study_of_model(config: Mapping[str, Any], where: str) -> Study:
 
 
 def _check(study: Study, shown: str, datasets: Mapping[str, Any]) -> None:
-    """Raise UserError, whose message begins with `shown`, if a study's keys are inconsistent."""
+    """Raise UserError if a study's keys are inconsistent; `shown` is the file in messages."""
     for problem in _problems(study, datasets):
         raise UserError(f"{shown}: {problem}")
     keys = {axis: f"{shown}: {axis}s" for axis in ("size", "batch_size", "protocol", "variant")}
@@ -101,7 +101,6 @@ def _check(study: Study, shown: str, datasets: Mapping[str, Any]) -> None:
 
 
 def _read(file: Path, overrides: Sequence[Layer] = ()) -> Study:
-    """Read a study's file, complete it with defaults, and check each key on its own."""
     return _complete(file.stem, [(shown_path(file), read_mapping(file)), *overrides], file.parent)
 
 
@@ -143,11 +142,10 @@ QUESTIONS = {
     "batch_size": "At which batch size does the GPU overtake the CPU",
     CPU_THREADS: "How many CPU cores is the GPU worth",
 }
-"""The default question of a study of a model, by its x axis."""
+"""Beginnings of the default question of a study of a model, by x axis."""
 
 
 def _defaults_for(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[str, Any]:
-    """Default values of a study's keys for a user's model."""
     return {
         "title": f"{model.title}, a {'function' if model.is_function else 'model'} of your own",
         "question": f"{QUESTIONS.get(str(x_axis), QUESTIONS['size'])} for {model.title}?",
@@ -179,7 +177,6 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _function_problems(study: Study) -> Iterator[str]:
-    """Yield a message for each setting that a plain function does not support, or that needs a plain function."""
     model = study.model
     if model is None or not model.is_function:
         if AS_WRITTEN in study.precisions:
@@ -211,7 +208,6 @@ def _function_problems(study: Study) -> Iterator[str]:
 
 
 def _axis_problems(study: Study) -> Iterator[str]:
-    """Yield a message for each key that does not fit the study's x axis."""
     if study.x_axis == "batch_size" and len(study.batch_sizes) == 1:
         yield f"x_axis: batch_size, but batch_sizes is {list(study.batch_sizes)}; allowed: size, or several batch sizes"
     if study.x_axis == CPU_THREADS and not study.cpu_threads:
@@ -221,7 +217,6 @@ def _axis_problems(study: Study) -> Iterator[str]:
 
 
 def _candidate_problems(study: Study) -> Iterator[str]:
-    """Yield a message if `candidates` are outside the study's grid, or add nothing to it."""
     candidates = Candidates.of(vars(study))
     if candidates is None:
         return
@@ -240,7 +235,6 @@ def _candidate_problems(study: Study) -> Iterator[str]:
 
 
 def _quality_problems(study: Study) -> Iterator[str]:
-    """Yield a message for each reason why a study cannot train models, or if it measures nothing."""
     if study.quality is None:
         if not study.timed:
             yield "timed: false, and quality is null, so that nothing is measured; set one of them"
@@ -261,7 +255,7 @@ def _quality_problems(study: Study) -> Iterator[str]:
 
 
 def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message if the config lacks the workload's dataset, or for a batch size above its number of rows."""
+    """Yield a message if the config lacks the workload's dataset, or for a batch size above the rows that it sets."""
     dataset = workload_traits(study.workload).dataset
     if dataset is None:
         return
@@ -278,7 +272,7 @@ def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _with_results(study: Study, folders: Sequence[Path], shown: str) -> Study:
-    """The study with the path of its published results; raises UserError if they cannot be read."""
+    """The study with the path of its published results; raises UserError if they cannot be read or compared."""
     published = dict(study.published or {})
     key = f"{shown}: published.results"
     file = find_file(published["results"], folders, f"{key}: there is", "a CSV file")

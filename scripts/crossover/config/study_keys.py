@@ -43,7 +43,7 @@ MOST_SAMPLES = 1_000_000_000_000
 XAxis = Annotated[str, OneOf(tuple(X_AXES))]
 X_AXIS = (
     "The x axis of figures and crossovers: `size`, `parameters`, `batch_size`, or `cpu_threads`, for the number of "
-    "cores that the accelerator is worth. The size is used instead if sizes have the same number of parameters "
+    "cores that the accelerator is worth. Instead of `parameters`, the size is used if sizes do not differ in them "
     "(pixels, tokens, a frozen model). The other axes distinguish series."
 )
 
@@ -54,12 +54,14 @@ class Data(Keys):
         description="The column to predict: strings, booleans and whole numbers are classes, numbered from 0 in "
         "sorted order."
     )
-    inputs: Several[Text] | None = Field(None, description="The columns to predict from, or null.")
+    inputs: Several[Text] | None = Field(
+        None, description="The columns to predict from; null for all except the targets and index columns."
+    )
 
 
 DATA = (
     "A table of samples for `model`, which then returns only the network: a CSV or Parquet file, the column to "
-    "predict, and those to predict from (null: all others but an index of the rows)."
+    "predict, and those to predict from. Null for none."
 )
 
 
@@ -267,7 +269,7 @@ class StudyKeys(Keys):
         ["resident"],
         description="What a step includes. `resident` keeps the data on the device; `as_published` does what the "
         "source does; `loaded` takes each batch from the Dataset or loader that a `model` gives; `from_host` copies a "
-        "batch from pinned host memory to the device and the results back, `from_pageable` from pageable memory.",
+        "batch from pinned host memory to the accelerator and the results back, `from_pageable` from pageable memory.",
     )
     precisions: Several[Precision] = Field(
         ["fp32"],
@@ -293,7 +295,7 @@ class StudyKeys(Keys):
     cpu_threads: Set[CoreCount] = Field(
         [],
         description="Numbers of cores to time the CPU on, in addition to all: numbers, or `half` of the physical "
-        f"cores. They become devices `{BASELINE}-1`, `{BASELINE}-{HALF}`.",
+        f"cores. They become devices such as `{BASELINE}-1` and `{BASELINE}-{HALF}`.",
     )
     effort: Annotated[Any, PartOf(Effort)] = Field(
         default_factory=dict,
@@ -311,12 +313,12 @@ class StudyKeys(Keys):
     candidates: CandidatesKeys | None = Field(
         None,
         description="Additional configurations, to compare each device at its best. Each is measured once at `sizes`; "
-        "refinement adds trials where one could be the fastest. Null for none.",
+        "refinement adds trials where one could be the fastest. None is measured if refinement starts from single "
+        "trials, as in preset `quick`. Null for none.",
     )
     time_limit_s: Seconds | None = Field(
         None,
-        description="Seconds after which a trial, a training or one try of a search ends with status `timeout`; null "
-        "for the run's limit.",
+        description="Time limit of a trial, a training or one try of a search, in seconds; null for the run's limit.",
     )
     mem_mb: Annotated[int, Field(strict=True, ge=1, le=100_000_000)] | None = Field(
         None,

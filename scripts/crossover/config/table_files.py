@@ -1,4 +1,4 @@
-"""Read the user's table with pyarrow: a CSV or Parquet file written by pandas, a database or a spreadsheet."""
+"""Read the user's table, a CSV or Parquet file, with pyarrow."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ AMBIGUOUS = r"^[+-]?([0-9]{1,3}|[1-9][0-9]{0,2},[0-9]{3})$"
 BLOCK_BYTES = 1 << 26
 """Size of the blocks in which a CSV file is read; a row must fit into one."""
 MOST_NAMED = 10
-"""Maximum number of columns listed in a message."""
 MOST_CHARACTERS = 60_000
-"""Maximum total length of the names of inputs. They are one command-line argument, which Linux limits to 128 KiB."""
+"""Maximum total length of the names of inputs. They form one command-line argument, which Linux limits to 128 KiB."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def read_table(data: Mapping[str, Any], folder: Path, where: str) -> Table:
     """The table that the keys `file`, `targets` and optionally `inputs` describe.
 
     A relative path is searched for in `folder`, then in the working directory. Raises UserError, whose message
-    begins with `where`, if the file cannot be read or does not have each of these columns once.
+    begins with `where`, if the file or one of these columns cannot be used.
     """
     file = find_file(data["file"], [folder, Path()], f"{where}: file: there is", "a CSV or Parquet file")
     with _explained(f"{where}: file: {data['file']}"):
@@ -119,7 +118,7 @@ def read_columns(file: Path, names: Sequence[str]) -> pa.Table:
         table = _read_csv(file, columns, names, ".")
         if columns.delimiter == "," or not _text_columns(table):
             return table
-        other = _read_csv(file, columns, names, ",")  # spreadsheets use semicolons where a comma is the decimal point
+        other = _read_csv(file, columns, names, ",")  # spreadsheets use semicolons where the comma is decimal
     numbers = _text_columns(table) - _text_columns(other)
     _check_decimal(table.select(sorted(numbers)), shown_path(file))
     return other if len(_text_columns(other)) < len(_text_columns(table)) else table
@@ -145,7 +144,7 @@ def _columns_of(file: Path) -> _Columns:
 
 
 def _header(file: Path, encoding: str, delimiter: str) -> list[str]:
-    """The fields of the first line that is not empty; empty if a field is too long for the csv module."""
+    """The fields of the first line that is not empty; empty without such a line, or if csv cannot read it."""
     with _opened(file) as stream, suppress(csv.Error):
         text = io.TextIOWrapper(stream, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
         return next(filter(None, csv.reader(text, delimiter=delimiter)), [])
@@ -214,7 +213,6 @@ def _others(columns: _Columns, targets: str) -> list[str]:
 
 
 def _allowed(name: str, columns: Sequence[str]) -> str:
-    """What to use instead of a missing column: the table's columns (at most MOST_NAMED), and the closest name."""
     if not name.isdecimal() and all(NUMBER.fullmatch(column) for column in columns):
         return "its first line holds numbers; begin it with a line that names the columns"
     if len(columns) <= MOST_NAMED:

@@ -21,7 +21,7 @@ from crossover.errors import UserError, allowed_names, shown_path, shown_text, s
 
 
 class _Resolver(BaseResolver):
-    """Resolve unquoted values as in YAML 1.2: 2:30, 010, yes and 2020-01-01 are strings, 1e3 is a number."""
+    """Resolve unquoted values otherwise than YAML 1.1: 2:30, 010, yes and 2020-01-01 are strings, 1e3 is a number."""
 
 
 MERGE = "tag:yaml.org,2002:merge"
@@ -38,7 +38,7 @@ for tag, pattern in {
 
 
 class _Loader(Composer, CParser, SafeConstructor, _Resolver):
-    """The safe loader with the types of YAML 1.2, which rejects repeated keys and keys that are not strings."""
+    """A safe loader that uses `_Resolver`, and rejects repeated keys and keys that are not strings."""
 
     def __init__(self, text: str) -> None:
         CParser.__init__(self, text)  # ten times as fast as the pure Python loader
@@ -127,7 +127,7 @@ def joined(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Locator:
-    """Finds the name of the layer that sets a key: the last one with the key, or else with its longest prefix."""
+    """Names the layer that sets a key: the last one with the key or the key's longest prefix, else the first layer."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.layers = layers

@@ -14,11 +14,11 @@ EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
 PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable")
 FROM_HOST = PROTOCOLS[1:]
-"""Protocols in which each step takes its data from the host."""
+"""Protocols in which a step may take its data from the host."""
 PINNED, PAGEABLE = COPYING = PROTOCOLS[3:]
-"""Protocols in which each step copies a batch from pinned or pageable host memory to the device, and results back."""
+"""Protocols in which a step copies a batch from pinned or pageable memory to the accelerator, and the results back."""
 PLAIN = "plain"
-"""The variant of a workload without options."""
+"""The variant without options."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ FLAGS = {
 """Flags of results with status `ok` that deserve less trust."""
 
 DISTURBED = ("throttled", "busy_host", "steal", "shared_gpu", "side_by_side", "quota")
-"""Flags of temporary disturbances. Trials with them are measured again at the end of a run."""
+"""Flags of temporary disturbances, for which `repeat_disturbed` measures a trial again."""
 
 HOST_BOUND_SHARE = 0.5
 """A step that waits for the host for more than this share of its time is slowed down by a busy host."""

@@ -1,4 +1,4 @@
-"""Read the constants of a workload's module without running it or importing torch."""
+"""Read the constants of a workload's module without importing the module or torch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PARAMETER_BYTES = 16
 
 @dataclass(frozen=True)
 class Traits:
-    """The constants of a workload's module, each named like its field in capitals."""
+    """The constants of a workload's module; each field is named like its constant, in lower case."""
 
     size_name: str
     size_range: tuple[int, int]
@@ -41,9 +41,9 @@ class Traits:
     protocols: tuple[str, ...]
     variants: tuple[str, ...] = (PLAIN,)
     sizes: tuple[int, ...] | None = None
-    """The only sizes that it offers; None: all in the range."""
+    """The only sizes of the workload; None: those in the range."""
     batch_sizes: tuple[int, ...] | None = None
-    """The only batch sizes that it offers; None: all."""
+    """The only batch sizes of the workload; None: all."""
     granularity: int = 1
     """Sizes must be multiples of this."""
     preloaded: str | None = None
@@ -121,7 +121,7 @@ def workload_traits(workload: str) -> Traits:
 
 
 def trains(workload: str) -> bool:
-    """Whether a workload can be trained for its quality: on a dataset with labels, with protocol `resident`."""
+    """Whether a workload has what trainings for quality need: a dataset and the protocol `resident`."""
     traits = workload_traits(workload)
     return traits.dataset is not None and "resident" in traits.protocols
 

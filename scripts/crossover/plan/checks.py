@@ -23,7 +23,7 @@ from crossover.tables.references import FACTS_FILE, read_facts
 from crossover.tables.registry import claim_metrics
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
-"""If a class sets one of these resources, all must, since the rules' resources then replace the profile's value."""
+"""If a class sets one of these resources, all classes must, since a rule's resource replaces the profile's value."""
 
 
 def check_config(config: Configuration, machine: Machine, devices: Sequence[str]) -> None:
@@ -38,7 +38,7 @@ def check_config(config: Configuration, machine: Machine, devices: Sequence[str]
 def notes_before_run(
     config: Configuration, machine: Machine, references: Sequence[Path], shipped: Path, several_hosts: bool
 ) -> list[str]:
-    """Notes for the user: columns left out of a table, unused prices, unknown devices, results to be replaced.
+    """Notes for the user: columns left out of a table, unused prices, unknown devices, results that may be replaced.
 
     `references` are the folders of the run's references, `shipped` the folder of those that come with Crossover.
     """
@@ -108,7 +108,7 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
 
 
 def devices_unknown(configuration: Configuration, machine: Machine) -> str | None:
-    """A note if a dry-run plans jobs for nodes whose devices are unknown, which `check_executor` refuses in a run."""
+    """A note if jobs are planned for nodes whose devices are unknown, which `check_executor` refuses in a run."""
     if not machine.elsewhere or machine.nodes is not None or configuration.devices is not None:
         return None
     return (
@@ -118,7 +118,7 @@ def devices_unknown(configuration: Configuration, machine: Machine) -> str | Non
 
 
 def check_classes(classes: Classes | None, devices: Sequence[str] | None) -> None:
-    """Raise UserError if a class has no usable name or lacks devices or a resource; `devices` None means auto."""
+    """Raise UserError if a class has a reserved name, or lacks devices or a resource; `devices` None means auto."""
     for name, values in (classes or {}).items():
         if name == HERE:
             raise UserError(f"cluster.classes.{name}: the name is reserved for runs without classes; choose another")
@@ -169,7 +169,7 @@ def load_by_others(before: Counters, after: Counters) -> str | None:
 def reference_folders(config: Configuration, devices: Sequence[str], shipped: Path) -> list[Path]:
     """The folders of the references: `auto` takes those of `shipped` if the run has no accelerator.
 
-    Raises UserError for a name that is neither a shipped reference nor a folder with one, and for a damaged reference.
+    Raises UserError for an unknown or damaged reference, and for several of the same name.
     """
     shipped_folders = _shipped_folders(shipped)
     if config.reference in ("none", ("none",)):
@@ -212,7 +212,6 @@ def _shipped_folders(shipped: Path) -> list[Path]:
 
 
 def _folder(name: str, shipped: Sequence[Path]) -> Path:
-    """Folder of a reference; raises UserError for an unknown name."""
     matching = [path for path in shipped if path.name == name] or [Path(name)]
     if not (matching[0] / FACTS_FILE).is_file():
         if "/" in name and not matching[0].is_dir():

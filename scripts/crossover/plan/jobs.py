@@ -35,7 +35,7 @@ SEARCH_MIN = 60
 """Minutes of a search in addition to its longest try: some fifty tries, each far below the limit."""
 
 ROOFS_MIN = 10
-"""Minutes of a probe of a device, which takes seconds."""
+"""Minutes that the probe of a device requests; it takes seconds."""
 ROOFS_MB = 4000
 
 GPU_ONLY = "gpu_model"
@@ -47,7 +47,7 @@ NO_RESOURCES = ("devices", "cores")
 Wildcards = Mapping[str, Any]
 
 Params = dict[str, Any]
-"""Everything that a result depends on: options of its command, code, versions of torch and the driver, hardware. A
+"""What a result depends on: options of its command, code, versions of torch and the driver, hardware. A
 change in any of them triggers a new measurement."""
 
 
@@ -130,7 +130,7 @@ class Jobs:
         """Cores that each job of this machine requests from Snakemake; 1 on a cluster's login node.
 
         All request the same number, since Snakemake starts whatever fits: a CPU trial that requested all cores would
-        wait until no GPU trial is left. The turn on the host decides whether a started job runs beside others or
+        wait until no GPU trial is left. `crossover.machine.turns` decides whether a started job runs beside others or
         alone.
         """
         return 1 if self.machine.elsewhere else (self.cores or 1) // self.at_once
@@ -139,8 +139,8 @@ class Jobs:
         """Cores that a measuring job requests; not a parameter, so that changing the number triggers no new
         measurement.
 
-        On a cluster's node a CPU cell takes all cores, and a GPU cell its GPU's share unless the config gives a
-        number. The trial itself determines its number of threads.
+        On a cluster, a CPU cell requests all cores of its node, and a GPU cell its GPU's share unless the config gives
+        a number. The trial itself determines its number of threads.
         """
         if not self.machine.elsewhere:
             return self.share
@@ -159,7 +159,7 @@ class Jobs:
                 return ROOFS_MIN
             limit_min = math.ceil(self._time_limit_s(self._studies[wildcards["study"]]) / 60)
             each_min = limit_min + (SEARCH_MIN if kind == "batch_try" else START_MIN)
-            # Twice, since an invalid trial is measured once more.
+            # Twice, since an invalid trial may be measured once more.
             return each_min * attempt * (2 if kind == "trial" else 1)
 
         return {
@@ -171,7 +171,6 @@ class Jobs:
         }
 
     def _class_resources(self) -> dict[str, Callable[[Wildcards], str | None]]:
-        """The resources that classes of nodes set."""
         classes = self.config.classes or {}
 
         def value_of(name: str, wildcards: Wildcards) -> str | None:
@@ -188,7 +187,6 @@ class Jobs:
         return first_mb << (attempt - 1)
 
     def _time_limit_s(self, study: Study) -> float:
-        """The time limit of a trial, a training or a try of a search: the study's, or the run's."""
         return study.time_limit_s or self.config.time_limit_s
 
     @cached_property
@@ -196,7 +194,6 @@ class Jobs:
         return {study.name: study for study in self.config.studies}
 
     def _shared(self, study: Study) -> dict[str, Any]:
-        """The settings common to all kinds of jobs."""
         return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads, **model_options(study.model)}
 
     def _params(self, kind: str, wildcards: Wildcards, options: Sequence[str]) -> Params:

@@ -1,5 +1,4 @@
-"""`plan.json`: config, studies and expected rows of a run, written before its first trial, and read by the steps that
-analyse, plot, report and check the run."""
+"""`plan.json`: config, studies and expected rows of a run, for the steps that analyse, plot, report and check it."""
 
 from __future__ import annotations
 
@@ -82,7 +81,7 @@ def find_references(plan: Plan, results: Path, started_in: str | None = None) ->
 
 
 def repeated_rows(plan: Plan, results: Path) -> list[Path]:
-    """Paths of the rows of repeated trials; if one is missing, the first row of the trial is used."""
+    """Paths of the rows of the repeats planned so far."""
     rows = []
     for number in range(1, plan.config.get("repeat_disturbed", 0) + 1):
         if (file := results / "repeats" / f"repeat-{number}.json").is_file():

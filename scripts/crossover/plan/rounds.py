@@ -1,4 +1,4 @@
-"""The order of trials: rounds that measure each cell once, possibly on several GPUs side by side."""
+"""The order of trials: rounds that measure a cell at most once, possibly on several GPUs side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crossover.plan.run_plan import RunPlan, Trial, cell_of
 
 @dataclass(frozen=True)
 class Rounds:
-    """Priorities of a run's jobs. Jobs start in this order, since all request the same share of the cores."""
+    """Priorities of jobs. Local jobs start in order of priority, since all request the same share of the cores."""
 
     plan: RunPlan
     at_once: int
@@ -49,9 +49,9 @@ def in_blocks(
 ) -> Iterator[tuple[int, Cell]]:
     """Reorder trials so that `at_once` accelerators are busy, and the devices of a cell still follow each other.
 
-    A block has `at_once` cells, each with all devices; its accelerator trials come before its CPU trials, in every
-    second block after them. No block spans two rounds. In the first round, none spans two studies, or mixes a study's
-    `first` cells with its others.
+    A block has up to `at_once` cells, each on all devices; its accelerator trials come before its CPU trials, or after
+    them in every second block. No block spans two rounds. In the first round, no block spans two studies, or mixes
+    cells in `first` with other cells.
     """
     early = set(first)
     for _, part in groupby(order, lambda entry: (entry[0], entry[0] == 1 and (entry[1].study, entry[1] in early))):
@@ -68,9 +68,9 @@ def _accelerators_together(groups: Iterable[Sequence[tuple[int, Cell]]], first: 
 def priority_of_added(cell: Cell, trial: int, seed: int, at_once: int = 1) -> float:
     """Priority of a trial outside of the first grid, in (0, 1]: round by round, each in shuffled order.
 
-    It depends on the trial and the seed alone, so that it is the same in all processes and in a resumed run. Cells
-    that differ only in their device follow each other. If several accelerators measure side by side, a round begins
-    with their trials, which are few.
+    The priority depends only on the arguments, so that all processes agree on it. Cells that differ only in their
+    device follow each other. If several accelerators measure side by side, a round begins with their trials, which are
+    few.
     """
     order = random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random()
     if at_once > 1:

@@ -51,7 +51,7 @@ class RunPlan:
 
     studies: tuple[Study, ...]
     default_devices: tuple[str, ...]
-    """Devices of the run, used by classes of nodes that name none."""
+    """Devices of the run, except on classes of nodes that name their own."""
     trials: int
     seed: int
     results: str
@@ -76,13 +76,13 @@ class RunPlan:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> RunPlan:
-        """The plan from the values of `asdict`."""
+        """The plan whose `asdict` has these values."""
         studies = tuple(Study(**study) for study in values["studies"])
         return cls(**{**values, "studies": studies, "refinement": Refinement(**values["refinement"])})
 
     @cached_property
     def devices(self) -> tuple[str, ...]:
-        """All devices of the run: those of its classes, or of the config without classes."""
+        """All devices of the run: those of its classes of nodes, or without classes those of the config."""
         classes = (self.classes or {"": {}}).values()
         return tuple(dict.fromkeys(device for values in classes for device in self._devices_of(values)))
 
@@ -162,7 +162,7 @@ class RunPlan:
 
     @property
     def last_stage(self) -> int:
-        """The last stage of any study; 0 if none is refined."""
+        """Number of the last stage of refinement; 0 if no study is refined."""
         return max(self.stages.values(), default=0)
 
     @cached_property

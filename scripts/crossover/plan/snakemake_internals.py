@@ -1,8 +1,9 @@
 """Uses of Snakemake's undocumented interface, each with its reason (as of Snakemake 9.27).
 
-Beside these functions the rules read attributes of `workflow`: `current_basedir` (the folder of the rules, also in a
-module), `is_main_process` (each job reads the rules again), `local_exec`, `dryrun`, `touch` and `dag_settings.targets`
-(how the run was started), and `resource_settings.cores` (those of --cores, which are divided among GPUs).
+Besides calling these functions, the rules read attributes of `workflow`: `current_basedir` (the folder of the rules,
+also in a module), `is_main_process` (each job reads the rules again), `local_exec`, `dryrun`, `touch` and
+`dag_settings.targets` (how the run was started), and `resource_settings.cores` (those of --cores, which are divided
+among GPUs).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Workflow = Any
 
 
 def config_layers(workflow: Workflow) -> list[tuple[str, Mapping[str, Any]]]:
-    """The config files and the options of --config, each by name; later ones override earlier ones. `config` does
+    """The config files and the options of --config, each with its name; later ones override earlier ones. `config` does
     not tell which file or option a value is from, which error messages need.
     """
     # The `configfile` of the rules comes last in Snakemake's list, but is overridden by the others.
@@ -44,14 +45,14 @@ def machine_of(workflow: Workflow) -> Machine:
 
 
 def is_for_cluster(workflow: Workflow) -> bool:
-    """Whether --jobs was given, which only clusters use; the executor itself is not known while rules are read."""
+    """Whether --jobs was given, which is meant for clusters; the executor itself is not known while rules are read."""
     return workflow.resource_settings.nodes is not None
 
 
 def cpu_partition(workflow: Workflow) -> str | None:
     """The Slurm partition of CPU cells in the profile's `slurm_partition`, a name or an expression of wildcards.
 
-    None if the profile names none. Snakemake evaluates such an expression only for each job, but `devices: auto` needs
+    None if the profile names none. Snakemake evaluates such an expression per job, but `devices: auto` needs
     the partition earlier.
     """
     resources = dict(workflow.resource_settings.default_resources or {})
@@ -69,8 +70,6 @@ def evaluated_partition(text: object) -> str | None:
 
 
 class _Wildcards(dict[str, str]):
-    """Wildcards for evaluating a profile's expressions."""
-
     __getattr__ = dict.__getitem__
 
 
@@ -81,7 +80,7 @@ def gpus_of_run(workflow: Workflow) -> int:
 
 
 def show_progress(workflow: Workflow, logger: logging.Logger, progress: Progress) -> None:
-    """Add handler and filters to Snakemake's logger.
+    """Add a handler, filters and a formatter to Snakemake's logger.
 
     A logger plugin would be a package to install, and would replace Snakemake's output instead of adding to it.
     """

@@ -1,4 +1,4 @@
-"""Stages of refinement: which studies take part, and what each stage adds."""
+"""Stages of refinement: which studies take part, and the files with the trials that stages add."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crossover.reading import UnreadableError, read_json
 
 
 def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refinement | None:
-    """A study's refinement, for the pairs that exist on the run's devices; None without a pair."""
+    """A study's refinement, for the pairs that exist on the run's devices; None if the study is not refined."""
     over_cores = study.x_axis == CPU_THREADS
     if study.refinement is None or not study.timed or len(study.points) < (1 if over_cores else 2):
         return None
@@ -33,7 +33,7 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
 
 
 def has_other_sides(precisions: Sequence[str], executions: Sequence[str]) -> bool:
-    """Whether a study has several precisions or executions, and a baseline for each: the plain or the only one."""
+    """Whether a study has several precisions or executions, and for both a baseline or only one value."""
     sides = {"precision": precisions, "execution": executions}
     return any(len(values) > 1 for values in sides.values()) and all(
         len(values) == 1 or BASELINE_SETTINGS[axis] in values for axis, values in sides.items()
@@ -53,7 +53,7 @@ def stages_of(study: Study, devices: Sequence[str], run: Refinement, trials: int
 
 
 def path_of_row(cell: Cell, trial: int, repeat: int = 0) -> Path:
-    """The path of a trial's row below results/cells/; a repeated trial has another row."""
+    """The path of a trial's row below results/cells/; a repeat has a row of its own."""
     return Path(cell.path, f"trial-{trial}{f'-repeat-{repeat}' if repeat else ''}.parquet")
 
 

@@ -17,7 +17,7 @@ from crossover.errors import UserError
 from crossover.plan.stages import path_of_row, planned_trials
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
-"""The rules that measure, with names for their jobs."""
+"""The measuring rules whose jobs are counted, with names for the jobs."""
 
 OUTDATING = ("measure_cell", "train_model", "collect_measurements", "analyse_run")
 """The rules that make an earlier report outdated, whether they succeed or not."""
@@ -38,18 +38,17 @@ LEAST_FREE_BYTES = 1 << 20
 """Free bytes below which the disk counts as full; jobs on a full disk may fail without a log."""
 
 MOST_PATHS = 3
-"""Maximum number of a job's paths to show."""
 
 HIDDEN = (
     *("job_info", "job_started", "job_finished", "group_info", "progress", "shellcmd"),
     *("workflow_started", "run_info", "resources_info"),
 )
-"""Events at the start of a run and of successful jobs; they are in Snakemake's log file."""
+"""Events that the terminal does not show; they are in Snakemake's log file."""
 CHATTER = (
     *("Select jobs to execute", "Execute ", "DAG of jobs will be updated", "Updating checkpoint dependencies"),
     *("Assuming unrestricted", "Building DAG", "Using shell", "Conda environments: ignored"),
 )
-"""Prefixes of Snakemake's other lines about these events."""
+"""Prefixes of other lines that the terminal does not show."""
 
 NOTHING_TO_DO = "Nothing to be done"
 """Prefix of Snakemake's line if all files are up to date."""
@@ -57,7 +56,7 @@ STOPPING = "Terminating processes on user request"
 """Prefix of Snakemake's line after Ctrl-C."""
 
 STEPS = 20
-"""Number of equal parts of the run, after each of which the time left is shown."""
+"""About how many times the time left is shown during a run."""
 
 
 def duration_words(seconds: float) -> str:
@@ -69,7 +68,7 @@ def duration_words(seconds: float) -> str:
 
 
 def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str, results: str) -> str:
-    """The last lines of a failed run.
+    """The last lines of a run that failed or was stopped.
 
     `failed` counts failed jobs by rule, `reasons` are the last lines of their logs, and `script` is the script that
     reports unfinished runs.
@@ -108,7 +107,7 @@ def _few(paths: Sequence[str]) -> list[str]:
 
 
 class Progress(logging.Handler):
-    """Counts the jobs of a run, and reports the time left each time a twentieth of the trials has finished."""
+    """Counts the jobs of a run, and reports progress and the time left."""
 
     def __init__(
         self,
@@ -119,8 +118,8 @@ class Progress(logging.Handler):
     ) -> None:
         """`say` prints a line; `up_to_date` is called if there is nothing to do.
 
-        `rows` gives the paths of the first grid's rows. Until refinement is planned, Snakemake does not count those of
-        studies that are not refined.
+        `rows` gives the paths of the first grid's rows. Until refinement is planned, Snakemake does not count the
+        trials of studies that are not refined.
         """
         super().__init__()
         self.planned: Counter[str] = Counter()
@@ -130,7 +129,7 @@ class Progress(logging.Handler):
         self.reasons: list[str] = []
         """The last line of each failed job's log."""
         self.stopped = False
-        """Whether the user has stopped the run; jobs that end after that have not failed."""
+        """Whether the user has stopped the run; jobs that end later do not count as failed."""
         self._say, self._up_to_date, self._clock, self._rows = say, up_to_date, clock, rows
         self._running: dict[int, str] = {}
         self._outputs: dict[int, str] = {}
@@ -235,7 +234,6 @@ def _added_trials(plan: Path) -> int:
 
 
 def _last_line(log: str) -> str | None:
-    """The last line of a log that is not blank; None without one."""
     return next((line.strip() for line in reversed(_text(log).split("\n")) if line.strip()), None)
 
 
@@ -248,8 +246,7 @@ def _text(path: str) -> str:
 
 
 def is_for_terminal(record: logging.LogRecord) -> bool:
-    """Whether a record is an error, an answer or progress of the measurement; the others are in Snakemake's log
-    file."""
+    """Whether the terminal shows a record, such as an error or an answer; Snakemake's log file has all records."""
     event, text = getattr(record, "event", None), record.getMessage()
     # The event of the failed job follows, with its log.
     repeated = event == "error" and "CalledProcessError in " in text
