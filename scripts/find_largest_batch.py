@@ -23,7 +23,7 @@ from crossover.config.options import (
     add_cell_options,
     add_number,
     add_process_options,
-    cell_of,
+    cell_of_options,
     check_writable,
     memory_size,
     new_parser,
@@ -67,7 +67,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> None:
     """Run the search."""
     options = parse_arguments(arguments)
-    cell = cell_of(options, batch_size=options.start)
+    cell = cell_of_options(options, batch_size=options.start)
     check_writable(options.output, begins=b"{")
 
     from crossover.machine.kernel import available_bytes

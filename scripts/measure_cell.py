@@ -25,7 +25,7 @@ from crossover.config.options import (
     add_cell_options,
     add_number,
     add_process_options,
-    cell_of,
+    cell_of_options,
     check_writable,
     new_parser,
     number,
@@ -71,7 +71,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> None:
     """Measure the trial given on the command line."""
     options = parse_arguments(arguments)
-    cell = cell_of(options)
+    cell = cell_of_options(options)
     check_writable(options.output)
 
     from crossover.measurement.process.attempts import measure

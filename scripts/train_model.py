@@ -20,7 +20,7 @@ from crossover.config.options import (
     add_cell_options,
     add_number,
     add_process_options,
-    cell_of,
+    cell_of_options,
     check_writable,
     new_parser,
     positive,
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> None:
         raise UserError(
             f"--workload: '{options.workload}' does not train on resident data with labels; allowed: one that does"
         )
-    cell = cell_of(options)
+    cell = cell_of_options(options)
     check_writable(options.output)
 
     from crossover.measurement.process.attempts import measure

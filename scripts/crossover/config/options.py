@@ -102,7 +102,7 @@ def add_process_options(group: argparse._ActionsContainer) -> None:
     group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=isolation)
 
 
-def cell_of(options: argparse.Namespace, **more: int) -> Cell:
+def cell_of_options(options: argparse.Namespace, **more: int) -> Cell:
     """The cell given on a command line; `more` are fields without an option of their own.
 
     Raises UserError if the workload does not offer the cell, or if other options are missing or wrong.

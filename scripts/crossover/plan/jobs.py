@@ -25,7 +25,7 @@ from crossover.config.words import COMPUTES_IN, HERE, is_cpu
 from crossover.config.workloads import memory_mb
 from crossover.machine.code_key import Modules, code_of, digests_of
 from crossover.machine.discovery import Machine
-from crossover.plan.run_plan import Classes, cell_of
+from crossover.plan.run_plan import Classes, cell_of_wildcards
 from crossover.time_limits import NOTES, Note, read_notes
 
 START_MIN = 6
@@ -80,7 +80,9 @@ class Jobs:
         study = self._studies[wildcards["study"]]
         quality = quality_of(study)
         assert quality is not None
-        options = training_options(cell_of(wildcards), quality, **self._shared(study) | {"seed": wildcards["seed"]})
+        options = training_options(
+            cell_of_wildcards(wildcards), quality, **self._shared(study) | {"seed": wildcards["seed"]}
+        )
         return self._params("training", wildcards, options)
 
     def roofs(self, wildcards: Wildcards) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from crossover.config.studies import Cell, in_rounds
 from crossover.config.words import is_cpu
-from crossover.plan.run_plan import RunPlan, Trial, cell_of
+from crossover.plan.run_plan import RunPlan, Trial, cell_of_wildcards
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Rounds:
 
     def priority(self, wildcards: Mapping[str, Any]) -> float:
         """Priority of a trial: rounds one after another, each in shuffled order; trials of refinement come last."""
-        trial = cell_of(wildcards), int(wildcards["trial"])
+        trial = cell_of_wildcards(wildcards), int(wildcards["trial"])
         return self._priorities.get(trial) or priority_of_added(*trial, self.plan.seed, self.at_once)
 
     @cached_property

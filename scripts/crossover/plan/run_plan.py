@@ -38,7 +38,7 @@ SUFFIXES = ("svg", "pdf", "png")
 """The formats of a figure."""
 
 
-def cell_of(wildcards: Mapping[str, Any]) -> Cell:
+def cell_of_wildcards(wildcards: Mapping[str, Any]) -> Cell:
     """The cell identified by a path's wildcards."""
     axes = {axis: wildcards.get(axis) for axis in AXES}
     whole = {axis: int(wildcards[axis]) for axis in ("batch_size", "size")}

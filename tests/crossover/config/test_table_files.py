@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from crossover.config.models import Model, Table
-from crossover.config.options import as_options, cell_of, model_options
+from crossover.config.options import as_options, cell_of_options, model_options
 from crossover.config.table_files import inputs_of, left_out, read_table
 from measure_cell import parse_arguments
 from user_errors import error_line
@@ -105,7 +105,7 @@ def test_column_names_pass_through_the_command_line(tmp_path: Path) -> None:
     table = Table(str(tmp_path / "t.parquet"), "-t", HARD_NAMES)
     model = Model(f"{tmp_path}/net.py", "build", size_name="units of size", table=table)
     rest = ["--size=1", "--device=cpu", "--batch-size=1", "--output=x"]
-    assert cell_of(parse_arguments([*as_options(model_options(model)), *rest])).model == model
+    assert cell_of_options(parse_arguments([*as_options(model_options(model)), *rest])).model == model
 
 
 def test_names_of_all_columns_are_not_on_the_command_line(tmp_path: Path) -> None:

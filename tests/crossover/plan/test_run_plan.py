@@ -6,7 +6,7 @@ import pytest
 
 from crossover.config.studies import PRESETS
 from crossover.plan.rounds import Rounds
-from crossover.plan.run_plan import RunPlan, cell_of, figure_file, figures_of
+from crossover.plan.run_plan import RunPlan, cell_of_wildcards, figure_file, figures_of
 from plans import CLASSES, configured, planned
 
 STUDIES = ["disc_depth", "hsf_width"]
@@ -27,7 +27,7 @@ def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str
     run = replace(plan(devices=["cpu", "cuda"]), classes=classes)
     for cell in run.cells:
         wildcards = {axis: str(value) for axis, value in cell.values.items()}
-        assert cell_of(wildcards) == cell
+        assert cell_of_wildcards(wildcards) == cell
         assert run.rows([(cell, 1)]) == [run.row_pattern.format(**wildcards, trial=1, again="")]
 
 
