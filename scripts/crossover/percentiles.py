@@ -50,8 +50,8 @@ def interval_ranks(count: int, percent: int) -> tuple[int, int] | None:
 
 
 def _outside(count: int, share: float) -> int:
-    """The largest k for which fewer than k of `count` samples lie below a quantile with a probability of at most TAIL;
-    `share` is the probability that a sample lies below the quantile.
+    """The largest k with P(X < k) <= TAIL for X ~ Binomial(count, share), the number of samples below a quantile that a
+    sample falls below with probability `share`.
     """
     log_odds = math.log(share) - math.log1p(-share)
     log_term = count * math.log1p(-share)  # probability that no sample is below

@@ -23,7 +23,8 @@ from crossover.tables.run_tables import RunTables
 
 
 def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
-    """The rows of table `machines` in the series of the first crossover with a ranking; empty without a ranking."""
+    """Rows of table `machines` for one series: the first, in the order of the crossovers, whose devices can be ranked;
+    empty if there is none."""
     crossovers = tables.crossovers
     of_devices = crossovers["pair"].isin(["device", REFERENCE]) & (crossovers["baseline"] == BASELINE)
     for crossover in records(crossovers[of_devices]):

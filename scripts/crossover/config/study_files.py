@@ -185,7 +185,7 @@ def _function_problems(study: Study) -> Iterator[str]:
                 f"{', '.join(PRECISIONS)}"
             )
         if model is not None and set(study.variants) != {PLAIN}:
-            yield f"variants: {list(study.variants)}, but only a plain function has variants; allowed: {PLAIN}"
+            yield f"variants: {list(study.variants)}, but a model of your own has no variants; allowed: [{PLAIN}]"
         return
     if set(study.executions) != {EXECUTIONS[0]}:
         yield f"executions: {list(study.executions)}, but a function runs as written; allowed: [{EXECUTIONS[0]}]"

@@ -254,7 +254,7 @@ def paired_ratio(
 
 
 def share_over_trials(shares: Sequence[float]) -> Interval:
-    """Mean over trials of a share of a block's time, with its t interval, whose ends are clipped to 0 and 1."""
+    """Mean over trials of a share of the step time, with its t interval clipped to [0, 1]."""
     mean = SampleMean.of(shares, EVENT_RESOLUTION).interval()
     if mean.low is None or mean.high is None:
         return mean

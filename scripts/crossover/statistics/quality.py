@@ -117,10 +117,10 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
     """Mean of paired differences of shape (seeds, rows), with its 95 % interval over new seeds and new rows; without an
     interval for one seed. `together` as in `t_quantile`.
 
-    All seeds predict the same rows, so a mean over seeds still has the sampling error of the rows. The half width is
-    the root of the sum of two squares: the half width for the means of the seeds, by Student's quantile, and that for
-    the means of the rows, by the normal quantile (Howe, "Approximate confidence limits on the mean of X + Y", 1974).
-    The interaction of seeds and rows counts in both, which is conservative.
+    The models of all seeds are evaluated on the same rows, so a mean over seeds still has the sampling error of the
+    rows. The half width is the root of the sum of two squares: the half width for the means of the seeds, by Student's
+    quantile, and that for the means of the rows, by the normal quantile (Howe, "Approximate confidence limits on the
+    mean of X + Y", 1974). The interaction of seeds and rows counts in both, which is conservative.
 
     Since few rows or none may differ, ADDED_ROWS are added that differ by `one_row` (after Agresti and Min, "Simple
     improved confidence intervals for comparing matched proportions", 2005). For accuracy, if all predictions agree,
