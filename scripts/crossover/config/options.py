@@ -255,7 +255,7 @@ def tell(line: str) -> None:
 
 
 def axis_options(axes: Mapping[str, Any]) -> list[str]:
-    """The command-line options that give a cell."""
+    """The command-line options that specify a cell."""
     return as_options(cell_values(axes))
 
 

@@ -27,7 +27,8 @@ FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 
 
 def check_config(config: Configuration, machine: Machine, devices: Sequence[str]) -> None:
-    """Raise UserError for an unknown metric of a claim, and for classes, devices or studies that cannot be measured."""
+    """Raise UserError for an unknown metric of a claim, an invalid class of nodes or a device that this machine lacks,
+    or if no study measures on a device of the run."""
     check_metrics(config.studies)
     check_classes(config.classes, config.devices)
     if config.check_devices and not machine.elsewhere:

@@ -45,7 +45,8 @@ def machine_of(workflow: Workflow) -> Machine:
 
 
 def is_for_cluster(workflow: Workflow) -> bool:
-    """Whether --jobs was given, which is meant for clusters; the executor itself is not known while rules are read."""
+    """Whether Snakemake has a number of cluster jobs (--jobs, which a local run without --cores uses as --cores). The
+    executor itself is not known while rules are read."""
     return workflow.resource_settings.nodes is not None
 
 

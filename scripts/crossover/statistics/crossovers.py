@@ -158,7 +158,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
 
 
 def _unknown_side(pairing: Pairing, cost: str) -> str | None:
-    """The caveat for a side that has times but no value of the cost, if there is one."""
+    """The caveat for a side that has times but no value of this cost; None without such a side."""
     for word, side in (("baseline_unknown", pairing.baseline), ("contender_unknown", pairing.contender)):
         trials = pairing.trials[pairing.trials["side"] == side]
         if trials["time"].notna().any() and trials[cost].isna().all():

@@ -50,9 +50,9 @@ def changes(logs: Floats, lines: int) -> list[int]:
     """The indices of the runs at which the level of a line changes, from the logarithm of each run's time.
 
     This is circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based
-    DNA copy number data", Biostatistics 2004). The segment that differs most from the rest is split off if
-    its t statistic, by the spread between runs, is significant with Bonferroni's correction for all segments and lines.
-    The parts are then searched in the same way. Unlike a penalty per change, this bounds the false-alarm rate.
+    DNA copy number data", Biostatistics 2004). The segment with the largest t statistic against the rest is split off
+    if that is significant after Bonferroni correction for all segments and lines. The parts are then searched in the
+    same way. Unlike a penalty per change, this bounds the false-alarm rate.
     """
     return _changes(logs, lines * len(_stretches(len(logs))))
 

@@ -48,7 +48,8 @@ def compare_with_references(
 
     The CPU launches the GPU's kernels, so the time of a GPU step depends on the CPU, above all if the step is small. A
     crossover is therefore computed from GPU times that are scaled by the ratio of the CPUs' times. Its interval also
-    covers the crossover of unscaled times, and the spread of the GPU's speed-up between hosts (`SPEEDUP_SPREAD`).
+    covers the crossover computed from unscaled times and the spread between hosts of the GPU's speed-up
+    (`SPEEDUP_SPREAD`; for CUDA graphs `GRAPH_SPREAD`).
     """
     if rows.empty:
         return crossovers_of(rows, x_axes), ratios_of(rows)

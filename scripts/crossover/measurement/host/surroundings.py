@@ -105,7 +105,7 @@ def _now_us() -> int:
 
 @dataclass(frozen=True)
 class RaplCounter:
-    """The energy counter of a CPU package in microjoules, and the range at which it wraps."""
+    """The energy counter of a CPU package in microjoules, and its largest value before it wraps."""
 
     energy_uj: int
     range_uj: int

@@ -52,7 +52,8 @@ class Subject:
 
 
 def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
-    """Measure a step's peak on a device; returns the memory columns of `Measurement`, without the parts.
+    """Measure the peak memory of a step on a device; returns the memory columns of `Measurement` except the parts of
+    the peak.
 
     On CUDA and XPU the peaks are those of the caching allocator, whose cache is emptied first, so that the reserved
     peak does not include memory cached by earlier steps. MPS records no peak, so there are no columns.

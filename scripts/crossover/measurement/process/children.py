@@ -71,7 +71,7 @@ class Child(ABC):
 
     @abstractmethod
     def ending(self, wait_s: float) -> Ending | None:
-        """How the process ended; None if it still runs after `wait_s`."""
+        """How the process ended; None if it is still running after `wait_s` seconds."""
 
     def kill(self) -> None:
         """Kill the process and its process group, wait for the process, and close the descriptors."""
