@@ -56,11 +56,7 @@ def usable_cores(
 
 
 def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
-    """Number of threads of a trial on a device, with `cores` usable cores.
-
-    The name of a CPU side such as `cpu-1` or `cpu-half` determines the number. Other devices use `cpu_threads`, which
-    is a number, or auto for all cores.
-    """
+    """Number of threads of a trial with `cores` usable cores; `cpu_threads` is a number, or auto for all cores."""
     threads = threads_of_side(device)
     if threads == HALF:
         return max(1, cores // 2)
@@ -147,7 +143,6 @@ def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path =
 
 
 def _visible_boards(gpus: Gpus) -> tuple[InstalledGpu, ...]:
-    """The physical GPUs of which this process may use at least one MIG instance, or the whole."""
     return tuple(board for board in gpus.installed if not set(gpus.visible).isdisjoint(board.usable))
 
 

@@ -20,10 +20,8 @@ from crossover.tables.registry import CELL_AXES, SERIES_AXES
 from crossover.tables.run_tables import CELLS_OF, TABLE_NAMES, TABLES, RunTables, table_of
 
 DEVICE_LINE_AXES = [*SERIES_AXES, "device"]
-"""The columns that identify a device's series."""
 
 VERSION_KEY = b"crossover"
-"""The metadata key with a table's name and version."""
 
 
 def write_rows(table: pa.Table, path: Path) -> None:
@@ -51,7 +49,6 @@ def read_arrow_table(path: Path, remedy: str = RUN_AGAIN) -> pa.Table:
 
 
 def _version(path: Path) -> bytes:
-    """Name and version of a table; for a derived table, also a digest of its columns with their types and units."""
     columns = [(name, column.dtype, column.unit) for name, column in TABLES.get(path.stem, {}).items()]
     digest = f" {hashlib.sha256(repr(columns).encode()).hexdigest()[:16]}" if columns else ""
     return f"{path.stem} {SCHEMA_VERSION}{digest}".encode()

@@ -59,7 +59,6 @@ def _check_folders(runs: Sequence[Run]) -> None:
 
 
 def _read_run(folder: Path) -> pa.Table:
-    """The rows of a run, from measurements.parquet or, without this table, from cells/."""
     table = folder / "measurements.parquet"
     files = sorted((folder / "cells").rglob("trial-*.parquet"))
     if not table.is_file() and not files:
