@@ -62,8 +62,7 @@ class Code:
     of_model: Collection[str] = ()
     """Names, among the digests, of what only the workload uses; for a user's model, the user's files and `_choice`."""
     surroundings: Mapping[str, object] = field(default_factory=dict)
-    """What may differ between machines with the same code: modification times of large files, environment variables,
-    and versions of the model's packages and their dependencies."""
+    """What may differ between machines with the same code."""
 
     @property
     def model_key(self) -> str:
@@ -161,7 +160,6 @@ class Imported:
     files: dict[str, Path] = field(default_factory=dict)
     paths: set[str] = field(default_factory=set)
     packages: set[str] = field(default_factory=set)
-    """Imported packages, installed or not."""
     missing: set[str] = field(default_factory=set)
     """Modules of the user's packages that were not found."""
     data: dict[str, Path] = field(default_factory=dict)

@@ -52,7 +52,6 @@ class Machine:
     note: str | None = None
     """Reason why a GPU of this machine cannot be used, if one was found."""
     nodes: Nodes | None = None
-    """The nodes of the cluster to which jobs are sent, if Slurm lists them."""
     elsewhere: bool = False
     """True if jobs are sent to other machines."""
     hardware: Mapping[str, str] = field(default_factory=dict)
@@ -178,7 +177,6 @@ def torch_built_for() -> dict[str, str]:
 class _Nvidia:
     gpus: Gpus = field(default_factory=Gpus)
     names: tuple[str, ...] = ()
-    """Distinct models of the visible GPUs."""
     driver: str | None = None
     cuda_major: int = 0
     """Major version of the newest CUDA that the driver supports; 0 if not known."""

@@ -46,10 +46,7 @@ class NamedFiles:
         self.listed: dict[Path, list[Path]] = {}
 
     def named(self, text: str, beside: Path) -> Iterator[Path]:
-        """The files that a literal may name in a source in folder `beside`: a file, or the files below a folder.
-
-        Native sources beside a native source count too.
-        """
+        """The files that a literal may name in a source in folder `beside`: a file, or the files below a folder."""
         for path in self._paths(text, beside):
             if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's files, whose content keeps changing
                 continue

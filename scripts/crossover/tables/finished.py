@@ -113,7 +113,7 @@ def _newest_first(paths: Sequence[Path]) -> list[Path]:
 
 
 def _of_newest_environment(rows: Mapping[Key, Mapping[str, Any]], several_hosts: bool) -> list[Key]:
-    """Keys of the rows that agree with the first row of their device in environment, of their machine in host."""
+    """Keys of rows that match the first of their device in environment, of their machine in host; null matches any."""
     expected: dict[tuple[str, str | None, str], Any] = {}
     keys = []
     for key, row in rows.items():

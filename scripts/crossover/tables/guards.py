@@ -75,7 +75,7 @@ def differing_environments(
 
 
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
-    """Raise UserError if rows of a device come from different environments, or rows of a machine from different hosts."""
+    """Raise UserError if a device's rows come from different environments, or a machine's rows from different hosts."""
     columns = [name for name in compared_columns(ENVIRONMENT_COLUMNS, several_hosts) if name in rows.column_names]
     for group in rows.group_by(["machine", "device"]).aggregate([]).to_pylist():
         machine, device = group["machine"], group["device"]
@@ -92,10 +92,7 @@ def check_environments(rows: pa.Table, several_hosts: bool) -> None:
 
 
 def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
-    """Raise UserError if the rows of a machine, in all tables together, come from different hosts.
-
-    Host names may differ if `several_hosts`, but CPU models may not. Missing values are not compared.
-    """
+    """Raise UserError if the rows of a machine, in all tables together, come from different hosts."""
     hosts_of: dict[tuple[str, str], dict[str, list[str]]] = {}
     for column in compared_columns(HOST_COLUMNS, several_hosts):
         for table in (table for table in tables if column in table.column_names):

@@ -97,7 +97,6 @@ def write_facts(facts: Facts, folder: Path, roofs: Sequence[Mapping[str, Any]] =
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    """The SHA-256 of facts and roofs, independent of their layout in the file."""
     checked = [content["facts"], content.get("roofs", [])]
     return hashlib.sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()
 
@@ -140,7 +139,7 @@ def facts_of(cells: pd.DataFrame) -> dict[str, Facts]:
 
 
 def with_cell_flags(trials: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """Trials with all flags of their cells, since some, such as `above_roof`, need data that a reference does not keep."""
+    """Trials with all flags of their cells; some, such as `above_roof`, need data that a reference does not keep."""
     import pandas as pd
 
     columns = [*AXES, "flags"]

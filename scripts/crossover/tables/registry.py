@@ -185,7 +185,6 @@ def _percentile(percent: int, name: str, least: int) -> dict[str, Column]:
 
 
 def _of_record(names: Iterable[str], record: Any = Measurement) -> dict[str, Column]:
-    """Columns of a derived table that are copied from the rows of trials or trainings."""
     fields = {field.name: field for field in dataclasses.fields(record)}
     dtypes = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
     types = value_types(record)
@@ -324,7 +323,6 @@ SUMMARIES = _axes(CELL_AXES) | {
     "flags": _many("flags of the ok trials, and flags of the cell itself: `trials_differ` and `above_roof`"),
     **_of_record(["device_name", "hostname", "threads"]),
 }
-"""Summaries of a cell's trials, with the columns that the page shows."""
 
 RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
