@@ -37,14 +37,10 @@ WORK = {
     "batch_try": (f"{MEASUREMENT}.search", "run_try"),
     "probe": (f"{MEASUREMENT}.roofs", "run_probe"),
 }
-"""The module and function for each kind of job. The measuring process looks them up by name, so that it does not import
-what only other kinds of jobs need.
-"""
+"""Module and function of each kind of job, as names, so that a measuring process imports only what its job needs."""
 
 SERVER = f"{MEASUREMENT}.process.server"
-"""The trial server: measuring processes are forked from it, or import its functions. The supervising process is not
-part of the key, since it measures nothing.
-"""
+"""Measuring processes are forked from it or import from it. Its supervisor is left out, since it measures nothing."""
 
 CHOICE = "a choice"
 """The name of `_choice` among the digests."""
@@ -66,8 +62,7 @@ class Code:
     of_model: Collection[str] = ()
     """Names, among the digests, of what only the workload uses; for a user's model, the user's files and `_choice`."""
     surroundings: Mapping[str, object] = field(default_factory=dict)
-    """What may differ between machines with the same code: modification times of large files, environment variables,
-    and versions of the model's packages and their dependencies."""
+    """What may differ between machines with the same code."""
 
     @property
     def model_key(self) -> str:
@@ -98,10 +93,7 @@ class _Location:
 
 
 def code_of(kind: str, workload: str, modules: Modules | None = None, model: Model | None = None) -> Code:
-    """The current code of a kind of job for a workload, or for the user's model.
-
-    `modules` may be shared between calls as a cache.
-    """
+    """The current code of a kind of job for a workload, or for the user's model; `modules` is a cache."""
     modules = modules or Modules()
     files = modules.imported_by(SERVER, WORK[kind][0]).files
     own_module = "own_function" if model is not None and model.is_function else "own_model"
@@ -166,16 +158,13 @@ class Imported:
     """Files and packages that some modules import."""
 
     files: dict[str, Path] = field(default_factory=dict)
-    """Files by module name or label."""
     paths: set[str] = field(default_factory=set)
     packages: set[str] = field(default_factory=set)
-    """Imported packages, installed or not."""
     missing: set[str] = field(default_factory=set)
     """Modules of the user's packages that were not found."""
     data: dict[str, Path] = field(default_factory=dict)
     """The user's other files that count, by label: the path, if possible relative to one of the user's folders."""
     environment_variables: set[str] = field(default_factory=set)
-    """Environment variables that the user's code may read."""
 
     def add(self, name: str, file: Path) -> bool:
         """Add a source; returns False if it was added before. A repeated name gets an apostrophe."""
@@ -189,7 +178,6 @@ class Imported:
 
 
 def _used_by(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
-    """Files, packages and environment variables that the user's code uses, starting from a module or file."""
     used, roots = Imported(), [root]
     named = NamedFiles([*modules.first, Path.cwd()])
     while True:
@@ -249,7 +237,6 @@ def _files_of_module(name: str, named: NamedFiles) -> Iterator[Path]:
 
 
 def _package_folder(file: Path) -> Path:
-    """The folder of the outermost package that contains a file, or else the file's folder."""
     folder = file.parent
     while (folder / "__init__.py").is_file() and (folder.parent / "__init__.py").is_file():
         folder = folder.parent
@@ -257,10 +244,7 @@ def _package_folder(file: Path) -> Path:
 
 
 class Modules:
-    """Finds modules as a measuring process does.
-
-    The folders searched are `first` (a user's model), this library, the working directory, and Python's path.
-    """
+    """Finds modules as a measuring process does; `first` are the folders of a user's model."""
 
     def __init__(self, *first: Path) -> None:
         self.first = first
@@ -269,10 +253,7 @@ class Modules:
         self.followed: dict[str, bool] = {}
 
     def imported_by(self, *roots: str | Path, skipped: Collection[str] = ()) -> Imported:
-        """The files of the roots (modules or files) and of all that they import, and the packages that they import.
-
-        Modules in `skipped` are left out.
-        """
+        """The files of the roots (modules or files) and of all that they import, and the packages that they import."""
         imported = Imported()
         todo: list[tuple[str, tuple[str, ...]]] = []
         for root in roots:
@@ -326,7 +307,6 @@ class Modules:
         return [module.name for module in pkgutil.iter_modules(location.folders)] if location else []
 
     def _locate(self, name: str, start: tuple[str, ...] = ()) -> _Location | None:
-        """Location of a module; None if it was not found."""
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))

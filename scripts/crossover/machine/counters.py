@@ -28,9 +28,7 @@ class CpuTicks:
     """Time of tasks and interrupts; without idle time, waiting for disks, and steal."""
     stolen: int
     process: int
-    """Time of this process and its threads."""
     children: int
-    """Time of the processes that this process started, such as data loaders and compilers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +42,6 @@ class Counters:
     ticks: CpuTicks | None
     """Time of the cores given to `read_counters`."""
     host_ticks: CpuTicks | None
-    """Time of all CPUs of the host."""
 
 
 def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> Counters:
@@ -68,10 +65,9 @@ def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> 
 def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
     """Columns of `Measurement` about the host between two readings.
 
-    For `others_cpus`, the time of this process and its children is subtracted from the busy time of the cores. The load
-    average is no substitute, since it includes the previous trial and this process's threads. If /proc/stat shows only
-    a container's time (lxcfs), `others_cpus` is near 0. `steal_share` is a share of the time in which a CPU had a task
-    to run, since no time is stolen from an idle CPU.
+    The load average cannot replace `others_cpus`, since it includes the previous trial and this process's threads. If
+    /proc/stat shows only a container's time (lxcfs), `others_cpus` is near 0. `steal_share` is a share of the time in
+    which a CPU had a task to run, since no time is stolen from an idle CPU.
     """
     elapsed_s = after.monotonic_s - before.monotonic_s
     waited_s = _rise(before.cpu_pressure_s, after.cpu_pressure_s)
@@ -130,17 +126,13 @@ def _throttled_s(root: Path) -> float | None:
 
 
 def _times(root: Path) -> dict[int, list[int]]:
-    """Ticks of each CPU from /proc/stat (man 5 proc): user, nice, system, idle, iowait, irq, softirq, steal.
-
-    The time of a virtual guest is part of user and nice.
-    """
+    """Ticks of each CPU from /proc/stat (man 5 proc); the time of a virtual guest is part of user and nice."""
     rows = [line.split() for line in (read_kernel(root / "proc/stat") or "").splitlines()]
     numbered = [(row[0][3:], row[1:9]) for row in rows if row and row[0].startswith("cpu")]
     return {int(cpu): [int(value) for value in row] for cpu, row in numbered if cpu.isdigit() and len(row) == 8}
 
 
 def _ticks(times: Sequence[Sequence[int]], used_ticks: tuple[int, int] | None) -> CpuTicks | None:
-    """Ticks of some CPUs; `used_ticks` are the ticks of this process and of its children."""
     if not times or used_ticks is None:
         return None
     user, nice, system, idle, waiting, irq, softirq, stolen = map(sum, zip(*times, strict=True))

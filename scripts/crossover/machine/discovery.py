@@ -26,13 +26,10 @@ from crossover.machine.nvml import ask, silent_driver
 from crossover.machine.threads import share_of_host
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
-"""The environment variable that passes the machine from the main process to its jobs."""
 
 PATIENCE_S = 10
-"""Maximum wait for Slurm's answer in seconds."""
 
 TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
-"""Names under which triton is installed."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,6 @@ class Machine:
     note: str | None = None
     """Reason why a GPU of this machine cannot be used, if one was found."""
     nodes: Nodes | None = None
-    """The nodes of the cluster to which jobs are sent, if Slurm lists them."""
     elsewhere: bool = False
     """True if jobs are sent to other machines."""
     hardware: Mapping[str, str] = field(default_factory=dict)
@@ -137,7 +133,6 @@ def find_machine() -> Machine:
 
 
 def _hardware(device: str, nvidia: _Nvidia) -> str:
-    """A device's model, and the CPU of the host with the number of cores for a trial on the device."""
     first = next(iter(nvidia.gpus.visible), None) if device == "cuda" else None
     _, cores = share_of_host(device, "auto", first, nvidia.gpus)
     cpu = f"{cpu_model()}, {cores} cores"
@@ -180,11 +175,8 @@ def torch_built_for() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Nvidia:
-    """Facts about the NVIDIA GPUs and their driver, from NVML."""
-
     gpus: Gpus = field(default_factory=Gpus)
     names: tuple[str, ...] = ()
-    """Distinct models of the visible GPUs."""
     driver: str | None = None
     cuda_major: int = 0
     """Major version of the newest CUDA that the driver supports; 0 if not known."""
@@ -235,10 +227,7 @@ def find_nodes(partition: str | None) -> Nodes | None:
 
 
 def read_nodes(answer: str, partition: str | None) -> Nodes | None:
-    """Parse sinfo's lines: partition (a star marks the default), CPUs and generic resources of identical nodes.
-
-    Returns None if the partition has no nodes.
-    """
+    """Parse sinfo's lines: partition (a star marks the default), CPUs and generic resources of identical nodes."""
     rows = [line.split(maxsplit=2) for line in answer.splitlines()]
     cpus = [int(cpus) for name, cpus, _ in rows if name.rstrip("*") == partition or (not partition and "*" in name)]
     shares = [int(cpus) // gpus for _, cpus, resources in rows if (gpus := _gpus(resources))]

@@ -38,7 +38,6 @@ class Gpus:
 
     @classmethod
     def from_json(cls, text: str) -> Gpus:
-        """Read the output of `to_json`."""
         fields = json.loads(text)
         installed = (InstalledGpu(tuple(gpu["usable"]), frozenset(gpu["near"])) for gpu in fields["installed"])
         return cls(tuple(installed), tuple(fields["visible"]))

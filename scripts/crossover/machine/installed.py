@@ -40,10 +40,7 @@ def version_of(package: str) -> dict[str, str]:
 
 
 def _distributions_of(package: str) -> list[str]:
-    """Sorted names of the distributions that contain a package.
-
-    `importlib.metadata.packages_distributions` is much slower, since it makes a path object for each file.
-    """
+    """Sorted names; `importlib.metadata.packages_distributions` is much slower, since it makes a path for each file."""
     from importlib import metadata
 
     of_package = re.compile(rf"^{re.escape(package)}[/.]", re.MULTILINE)

@@ -14,16 +14,13 @@ from pathlib import Path
 from crossover.config.words import DIRTY
 
 INVOCATION = "CROSSOVER_INVOCATION"
-"""The environment variable that passes the invocation from the main process to its jobs."""
 
 PROFILE = "SNAKEMAKE_PROFILE"
-"""The environment variable that names a profile in place of --profile."""
 
 SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+", re.IGNORECASE)
 """An option with a secret value, as in Snakemake's storage plugins."""
 
 ROOT = Path(__file__).parents[3]
-"""The checkout that contains this package."""
 
 PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "requirements.txt")
 """The files and folders of the checkout that can affect a number or a page."""
@@ -37,7 +34,6 @@ class Checkout:
     """A checkout as git sees it."""
 
     commit: str | None = None
-    """The full hash; None if it is not known."""
     changed: tuple[str, ...] = ()
     """Files of PARTS that differ from the commit or are not in git."""
     remote: str | None = None

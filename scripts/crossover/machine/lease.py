@@ -24,10 +24,8 @@ from crossover.machine.locks import (
 )
 
 HANDED_DOWN = "CROSSOVER_GPUS"
-"""The environment variable by which the main process passes the list of GPUs to its jobs."""
 
 TELL_AGAIN_S = 60.0
-"""Seconds between two messages of a waiting trial."""
 
 POLL_S = 0.2
 
@@ -83,7 +81,6 @@ def _path_of_lock(folder: Path, name: str) -> Path:
 
 
 def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: Callable[[str], None]) -> str:
-    """Take the first free lock, and wait if all are taken; returns its GPU's or device's name."""
     started = tell_at = time.monotonic()
     while True:
         for name in names:

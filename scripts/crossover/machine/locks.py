@@ -16,7 +16,6 @@ from pathlib import Path
 from crossover.errors import UserError
 
 LEASES = "CROSSOVER_LEASES"
-"""The environment variable that names another folder of locks."""
 
 HELD: set[int] = set()
 """Descriptors of locks. A forked child closes its copies; otherwise it would hold the locks after its parent's end."""
@@ -85,7 +84,6 @@ def locked(path: Path, how: int, busy: Callable[[], None] | None = None) -> Iter
 
 
 def _opened(path: Path) -> int:
-    """Open a file that all users may lock, and create it if it is missing; raises UserError."""
     try:
         with open_to_all():
             try:

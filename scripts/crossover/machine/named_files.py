@@ -46,10 +46,7 @@ class NamedFiles:
         self.listed: dict[Path, list[Path]] = {}
 
     def named(self, text: str, beside: Path) -> Iterator[Path]:
-        """The files that a literal may name in a source in folder `beside`: a file, or the files below a folder.
-
-        Native sources beside a native source count too.
-        """
+        """The files that a literal may name in a source in folder `beside`: a file, or the files below a folder."""
         for path in self._paths(text, beside):
             if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's files, whose content keeps changing
                 continue
@@ -76,10 +73,7 @@ class NamedFiles:
                 yield Path(os.path.normpath(base / relative))
 
     def _counts_whole(self, folder: Path, beside: Path) -> bool:
-        """True if the files below a named folder count.
-
-        A hidden folder, a top-level folder such as /usr, and a folder that contains the source or a base do not count.
-        """
+        """False for a hidden folder, a top-level one such as /usr, and one that contains the source or a base."""
         around = {path for base in (beside, *self.bases) for path in (base, *base.parents)}
         hidden = any(part.startswith(".") for part in folder.parts if part not in beside.parts)
         return folder not in around and len(folder.parts) > 2 and not hidden and os.path.isdir(folder)  # noqa: PTH112
@@ -112,10 +106,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, int]]:
-    """Digests of files by label, and modification times of large files.
-
-    A file that would exceed MOST_READ_BYTES in total has its size as digest, and a modification time.
-    """
+    """Digests of files by label, and modification times of large files, whose digest is their size."""
     keys: dict[str, str] = {}
     times: dict[str, int] = {}
     read_bytes = 0

@@ -218,7 +218,6 @@ def gpu_between(
     first, last = before or GpuState(), after or GpuState()
     start_ns, end_ns = (use.violations_ns for use in used)
     rises_ns = {name: end_ns[name] - start_ns[name] for name in start_ns.keys() & end_ns.keys()}
-    # The reasons that are active at the end, and those whose counter increased.
     reasons = {*(last.reasons or ()), *(name for name, rise in rises_ns.items() if rise > 0)}
     return {
         "foreign_processes": foreign_processes(first, last, own_ids),
@@ -238,7 +237,6 @@ def gpu_between(
 
 
 def _slowdown_s(reasons: Collection[str], rises_ns: Mapping[str, int]) -> float | None:
-    """Seconds during which heat or hardware protection slowed the GPU down; None if that was not counted."""
     counted_ns = [rises_ns[name] for name in SLOWDOWN if name in rises_ns]
     uncounted = [name for name in SLOWDOWN if name in reasons and not {name, COUNTED_BY.get(name)} & rises_ns.keys()]
     # Several counters may include the same slowdown, so their sum would be too large.
@@ -264,10 +262,9 @@ def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_
 def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> int | None:
     """Number of other compute processes on the device before or after a trial; None if that cannot be known.
 
-    If one of `own_ids` is listed, all other ids are foreign. A driver may list a process by one of its threads, so
-    `own_ids` should include the ids of threads (`with_threads`). In a container, the driver may list the host's ids,
-    ids of 0, or nothing. If it lists new processes, one of them is then assumed to be this process. A list that stays
-    empty while this process computes gives no information.
+    A driver may list a process by one of its threads, so `own_ids` should include the ids of threads (`with_threads`).
+    In a container, it may list the host's ids, ids of 0, or nothing. If it lists new processes, one of them is then
+    assumed to be this process. A list that stays empty while this process computes gives no information.
 
     Limits: a driver that shows a container only its own processes hides the others. A foreign process that starts
     during the trial counts as this process if this process is hidden.

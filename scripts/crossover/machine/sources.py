@@ -53,10 +53,7 @@ class Source:
 
 
 def read_source(file: Path, of_user: bool = True) -> Source:
-    """The facts about a file, cached until it changes; raises OSError if it cannot be read.
-
-    Without `of_user`, only digest and imports are found, unless the file may import a module by name.
-    """
+    """The facts about a file, cached until it changes; raises OSError if it cannot be read."""
     state = file.stat()
     return _read_once(file, of_user, state.st_size, state.st_mtime_ns)
 

@@ -4,7 +4,7 @@ Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one th
 measuring process therefore counts its cores itself and records their number in its row.
 
 A GPU keeps to its share of the CPUs even if no other GPU measures, so that trials alone and side by side differ as
-little as possible. The shares have the same number of cores.
+little as possible.
 """
 
 from __future__ import annotations
@@ -56,11 +56,7 @@ def usable_cores(
 
 
 def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
-    """Number of threads of a trial on a device, with `cores` usable cores.
-
-    The name of a CPU side such as `cpu-1` or `cpu-half` determines the number. Other devices use `cpu_threads`, which
-    is a number, or auto for all cores.
-    """
+    """Number of threads of a trial with `cores` usable cores; `cpu_threads` is a number, or auto for all cores."""
     threads = threads_of_side(device)
     if threads == HALF:
         return max(1, cores // 2)
@@ -111,10 +107,7 @@ def export_threads(threads: int) -> None:
 
 
 def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: Gpus) -> tuple[list[int] | None, int]:
-    """The CPUs and the number of threads of a trial on a device; `uuid` is its leased GPU, if any.
-
-    The CPUs are None for a trial that may use all of them, or if the system cannot restrict a process to CPUs.
-    """
+    """The CPUs (None: not restricted) and the number of threads of a trial; `uuid` is its leased GPU, if any."""
     cpus = None
     if uuid is not None and hasattr(os, "sched_setaffinity"):
         cpus = cpus_of_gpus(gpus, usable_cpus(), os.cpu_count() or 1).get(uuid)
@@ -125,9 +118,8 @@ def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: G
 def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path = Path("/")) -> dict[str, list[int]]:
     """Logical CPUs of each GPU or MIG instance, by its UUID; empty if each may use all allowed CPUs.
 
-    `allowed` are the CPUs on which this process may run, of `online` CPUs in the machine. Whole cores are divided among
-    the installed GPUs if all CPUs are allowed, else among the visible GPUs. A single GPU has the allowed cores of its
-    NUMA node. If a node has fewer cores than GPUs, nothing is divided. MIG instances of a GPU share its cores.
+    Whole cores are divided among the installed GPUs if all `online` CPUs are `allowed`, else among the visible GPUs. If
+    a node has fewer cores than GPUs, nothing is divided. MIG instances of a GPU share its cores.
     """
     sharing = gpus.installed if len(allowed) >= online else _visible_boards(gpus)
     near = _near(sharing, frozenset(allowed))
@@ -147,7 +139,6 @@ def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path =
 
 
 def _visible_boards(gpus: Gpus) -> tuple[InstalledGpu, ...]:
-    """The physical GPUs of which this process may use at least one MIG instance, or the whole."""
     return tuple(board for board in gpus.installed if not set(gpus.visible).isdisjoint(board.usable))
 
 

@@ -1,7 +1,4 @@
-"""Flags of a result, and reasons why it is invalid, from the state of host and GPU.
-
-Both use the columns of a row by name (`tables.columns.Measurement`).
-"""
+"""Flags of a result, and reasons why it is invalid, from columns of its row (`tables.columns.Measurement`)."""
 
 from __future__ import annotations
 
@@ -33,7 +30,6 @@ STEAL_SHARE = 0.1
 spread of trials, and a virtual host may lose a few percent all the time."""
 
 FOREIGN_SHARE = 0.02
-"""A result is invalid if other processes used a larger share of the GPU."""
 
 
 def host_flags(facts: Mapping[str, Any]) -> list[str]:
@@ -106,13 +102,11 @@ def _reasons(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
 
 
 def _timed_share(column: str, facts: Mapping[str, Any]) -> float | None:
-    """A time as a share of the timed blocks' time; None if either is missing."""
     seconds, timed_s = facts.get(column), facts.get("timed_s")
     return None if seconds is None or not timed_s else float(seconds / timed_s)
 
 
 def _clock_was_low(facts: Mapping[str, Any]) -> bool:
-    """True if the SM clock under load was low compared with its default, or else with its maximum."""
     clock = facts.get("sm_clock_after_mhz")
     expected = facts.get("sm_clock_default_mhz") or facts.get("sm_clock_max_mhz")
     if clock is None or not expected or "gpu_idle" in (facts.get("throttle_reasons") or ()):

@@ -16,7 +16,6 @@ from pathlib import Path
 from crossover.machine.locks import describe_holder, folder_of_locks, locked, make_folder, write_note
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
-"""Environment variables by which batch systems identify their jobs."""
 
 HANDED_DOWN = "CROSSOVER_TURNS"
 """The environment variable with the name of the lock for the jobs of this machine."""

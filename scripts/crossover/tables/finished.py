@@ -47,7 +47,6 @@ WORKS = {
     "training": Work("train_model", TRAINING_PATH, lambda path: read_row(path, Training)),
     "search": Work("find_largest_batch", SEARCH_PATH, lambda path: collect_searches([path])),
 }
-"""The kinds of jobs, by the kind of their results."""
 
 
 @dataclass(frozen=True)
@@ -110,14 +109,11 @@ def _has_current_settings(row: Mapping[str, Any], settings: Mapping[str, Collect
 
 
 def _newest_first(paths: Sequence[Path]) -> list[Path]:
-    """The existing files, newest first."""
     return sorted(filter(Path.exists, paths), key=lambda path: -path.stat().st_mtime_ns)
 
 
 def _of_newest_environment(rows: Mapping[Key, Mapping[str, Any]], several_hosts: bool) -> list[Key]:
-    """The keys of rows with the environment of the first row of their device and the host of the first row of their
-    machine. A missing value matches any value.
-    """
+    """Keys of rows that match the first of their device in environment, of their machine in host; null matches any."""
     expected: dict[tuple[str, str | None, str], Any] = {}
     keys = []
     for key, row in rows.items():
@@ -144,7 +140,6 @@ def _parse(work: Work, path: Path) -> tuple[Path, dict[str, str]]:
 
 
 def _cause(work: Work, path: Path, log: Path) -> tuple[str, str]:
-    """The kind and reason of a missing result, from its file and the log of its job."""
     if path.is_file():
         try:
             work.read(path)

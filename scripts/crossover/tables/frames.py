@@ -20,10 +20,8 @@ from crossover.tables.registry import CELL_AXES, SERIES_AXES
 from crossover.tables.run_tables import CELLS_OF, TABLE_NAMES, TABLES, RunTables, table_of
 
 DEVICE_LINE_AXES = [*SERIES_AXES, "device"]
-"""The columns that identify a device's series."""
 
 VERSION_KEY = b"crossover"
-"""The metadata key with a table's name and version."""
 
 
 def write_rows(table: pa.Table, path: Path) -> None:
@@ -51,7 +49,6 @@ def read_arrow_table(path: Path, remedy: str = RUN_AGAIN) -> pa.Table:
 
 
 def _version(path: Path) -> bytes:
-    """Name and version of a table; for a derived table, also a digest of its columns with their types and units."""
     columns = [(name, column.dtype, column.unit) for name, column in TABLES.get(path.stem, {}).items()]
     digest = f" {hashlib.sha256(repr(columns).encode()).hexdigest()[:16]}" if columns else ""
     return f"{path.stem} {SCHEMA_VERSION}{digest}".encode()
@@ -91,10 +88,7 @@ def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -
 
 
 def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataFrame:
-    """The crossovers in time between accelerators and all CPU cores of the same machine.
-
-    With `second`, those over a study's second axis.
-    """
+    """Crossovers in time between accelerators and all CPU cores of the same machine; `second`: over the second axis."""
     return crossovers[
         (crossovers["pair"] == "device")
         & (crossovers["cost"] == "time")
@@ -170,11 +164,7 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
 
 
 def with_x(rows: pd.DataFrame, x_axis: str) -> pd.DataFrame:
-    """Trials, cells or ratios with column `x`, their position on an x axis.
-
-    If the axis is the number of threads, `x` is the CPU's number of threads (in ratios, the baseline's), and missing
-    for trials and cells of accelerators.
-    """
+    """Trials, cells or ratios with column `x`, their position on an x axis."""
     if x_axis != CPU_THREADS:
         return rows.assign(x=pd.to_numeric(rows[x_axis]).astype(float))
     if "baseline_threads" in rows:
@@ -189,10 +179,7 @@ def with_parameters(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def x_axes_of(requested: Mapping[str, str], rows: pd.DataFrame) -> dict[str, str]:
-    """The x axis of each study: the requested one, or the size if the number of parameters does not distinguish sizes.
-
-    The number may be unknown, 0, or the same at two sizes (of images or texts). `rows` are trials or cells.
-    """
+    """The x axis of each study: as requested, or the size if the number of parameters does not distinguish sizes."""
     return {study: _x_axis(axis, of_study(rows, study)) for study, axis in requested.items()}
 
 

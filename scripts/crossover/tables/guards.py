@@ -1,8 +1,4 @@
-"""Guard against mixed results.
-
-All rows of a device must come from the same environment, and all rows of a machine from the same host, or from several
-hosts with the same CPU model.
-"""
+"""Guard against results from different environments or hosts."""
 
 from __future__ import annotations
 
@@ -30,8 +26,7 @@ ENVIRONMENT_COLUMNS = (
     "cudnn_version",
     "torch_version",
 )
-"""Columns compared between the rows of a device. A GPU's UUID is not among them, since a host may have several
-identical GPUs."""
+"""Compared between the rows of a device; without a GPU's UUID, since a host may have several identical GPUs."""
 
 SETTING_COLUMNS = (
     "device_memory_bytes",
@@ -42,12 +37,10 @@ SETTING_COLUMNS = (
     "turbo",
     "governor",
 )
-"""Other columns that affect times, compared only between runs. The host's memory is not compared, since identical
-hosts report slightly different sizes."""
+"""Compared only between runs; without the host's memory, since identical hosts report slightly different sizes."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
-"""Columns compared between the rows of a machine. The number of cores is not among them, since a GPU's trials may use
-only a share of the cores."""
+"""Compared between the rows of a machine; without the cores, of which a GPU's trials may use only a share."""
 
 SEVERAL_HOSTS = "set cluster.several_hosts to true if only the names of hosts differ"
 
@@ -67,10 +60,7 @@ def matching_rows(
 def differing_environments(
     first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str] = (*ENVIRONMENT_COLUMNS, *SETTING_COLUMNS)
 ) -> list[str]:
-    """The columns in which the environments of two runs differ, with their values and the affected devices.
-
-    Columns and devices that only one run has are not compared.
-    """
+    """The columns in which the environments of two runs differ, with their values and the affected devices."""
     columns = [column for column in columns if column in first.columns and column in second.columns]
     devices: dict[str, list[str]] = {}
     for device in first["device"].unique():
@@ -85,10 +75,7 @@ def differing_environments(
 
 
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
-    """Raise UserError if rows of a device come from different environments, or rows of a machine from different hosts.
-
-    Host names may differ if `several_hosts`. Missing columns are not compared.
-    """
+    """Raise UserError if a device's rows come from different environments, or a machine's rows from different hosts."""
     columns = [name for name in compared_columns(ENVIRONMENT_COLUMNS, several_hosts) if name in rows.column_names]
     for group in rows.group_by(["machine", "device"]).aggregate([]).to_pylist():
         machine, device = group["machine"], group["device"]
@@ -105,10 +92,7 @@ def check_environments(rows: pa.Table, several_hosts: bool) -> None:
 
 
 def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
-    """Raise UserError if the rows of a machine, in all tables together, come from different hosts.
-
-    Host names may differ if `several_hosts`, but CPU models may not. Missing values are not compared.
-    """
+    """Raise UserError if the rows of a machine, in all tables together, come from different hosts."""
     hosts_of: dict[tuple[str, str], dict[str, list[str]]] = {}
     for column in compared_columns(HOST_COLUMNS, several_hosts):
         for table in (table for table in tables if column in table.column_names):

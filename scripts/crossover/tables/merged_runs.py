@@ -27,8 +27,7 @@ def join_runs(runs: Sequence[Run]) -> tuple[pa.Table, pd.DataFrame]:
     """The rows and the roofs of several runs, with the names of their machines.
 
     A machine gets the name given by the user, or else the machine's name in the run, or else the host's name. If a run
-    has several machines, the user's name becomes a prefix. Raises UserError, for example for a folder or name used by
-    two runs, an unreadable table or row, or inconsistent rows of one machine.
+    has several machines, the user's name becomes a prefix. Raises UserError, for example for a name used by two runs.
     """
     _check_folders(runs)
     owners: dict[str, Path] = {}
@@ -59,7 +58,6 @@ def _check_folders(runs: Sequence[Run]) -> None:
 
 
 def _read_run(folder: Path) -> pa.Table:
-    """The rows of a run, from measurements.parquet or, without this table, from cells/."""
     table = folder / "measurements.parquet"
     files = sorted((folder / "cells").rglob("trial-*.parquet"))
     if not table.is_file() and not files:
@@ -77,7 +75,6 @@ def _read_run(folder: Path) -> pa.Table:
 
 
 def _names(table: pa.Table, name: str | None) -> dict[str, str]:
-    """Map the names of a run's machines to their names in the joined table."""
     machines = table["machine"].unique().to_pylist()
     if machines == [HERE]:
         hosts = sorted(filter(None, table["hostname"].unique().to_pylist()))

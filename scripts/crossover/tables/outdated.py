@@ -13,7 +13,6 @@ from crossover.files import atomic_path
 from crossover.tables.run_tables import TABLES
 
 OUTDATED = "outdated"
-"""Folder in the results for the earlier report."""
 
 REPORT_FILES = {
     "report": "report.html",
@@ -66,7 +65,6 @@ def forget_outdated(results: Path) -> None:
 
 
 def _mark(path: Path) -> None:
-    """Insert the mark at the top of a file, or of a page's body."""
     if not path.is_file():
         return
     text = path.read_text(encoding="utf-8")

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERSION = 1
-"""Version of a reference's files."""
 FACTS_FILE, TRIALS_FILE = REFERENCE_FILES
 
 KEPT = (
@@ -37,12 +36,10 @@ KEPT = (
 """The columns of a trial that a comparison needs."""
 
 KEPT_OF_ROOFS = ["device", "roof", "precision", "working_set_bytes", "value", "lowest", "highest", "unit"]
-"""The columns of a roof that a comparison needs."""
 
 CHECKSUM = "facts_and_roofs_sha256"
 
 LARGEST_BYTES = 200_000
-"""Maximum size of the file of trials."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,6 @@ def write_facts(facts: Facts, folder: Path, roofs: Sequence[Mapping[str, Any]] =
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    """The SHA-256 of facts and roofs, independent of their layout in the file."""
     checked = [content["facts"], content.get("roofs", [])]
     return hashlib.sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()
 
@@ -143,9 +139,7 @@ def facts_of(cells: pd.DataFrame) -> dict[str, Facts]:
 
 
 def with_cell_flags(trials: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """Trials with all flags of their cells, some of which, such as `above_roof`, need data that a reference does not
-    keep.
-    """
+    """Trials with all flags of their cells; some, such as `above_roof`, need data that a reference does not keep."""
     import pandas as pd
 
     columns = [*AXES, "flags"]

@@ -17,9 +17,7 @@ from crossover.text import spaced
 
 CELL_AXES = list(AXES)
 SERIES_AXES = series_axes("size")
-"""The columns that identify a series over the size; `series_axes` returns those for another x axis."""
 SEARCH_AXES = [axis for axis in AXES if axis != "batch_size"]
-"""The columns that identify a search for the largest batch."""
 
 PAIRS = {
     "device": "an accelerator against a CPU side",
@@ -32,7 +30,6 @@ PAIRS = {
     "reference": "a device of a machine measured elsewhere against a device of this machine",
     "bound": "the minimum time that the roofs of an accelerator measured elsewhere allow, against the time on this CPU",
 }
-"""The kinds of comparison."""
 
 COSTS = ("time", "energy", "money", "run")
 """The costs in which sides are compared: seconds, joules or money per step, and seconds per run, start-up included."""
@@ -60,7 +57,6 @@ CAVEATS = {
     "baseline_unknown": "the baseline has times but not this cost, for example for lack of a price",
     "contender_unknown": "the contender has times but not this cost, for example for lack of a price",
 }
-"""Reasons why a crossover is uncertain, or cannot be given."""
 
 METHODS = {
     "latencies_s": "host clock, synchronised",
@@ -90,7 +86,6 @@ class Tolerance:
     absolute: float = 0
     """In the column's unit."""
     share: float = 0
-    """Relative to the value."""
 
 
 COUNTS = ("parameters", "flops_per_step", "parameter_bytes", "gradient_bytes", "optimizer_bytes", "activation_bytes")
@@ -100,8 +95,7 @@ DEVICE_PAGE = Tolerance(absolute=2 * 1024**2)
 """Memory is taken from the device in pages of 2 MiB (granularity of CUDA's virtual memory management)."""
 LARGEST_ERROR = Tolerance(share=0.25)
 """Two relative standard deviations of a largest error over random inputs. In 20 products each of 256 and 1,024 rows, in
-fp32 and bf16, the standard deviation was 9 to 14 %.
-"""
+fp32 and bf16, the standard deviation was 9 to 14 %."""
 
 DETERMINISTIC = {
     **dict.fromkeys(COUNTS, Tolerance()),
@@ -109,7 +103,6 @@ DETERMINISTIC = {
     **dict.fromkeys(("peak_reserved_bytes", "device_used_bytes", "process_device_bytes"), DEVICE_PAGE),
     **dict.fromkeys(("relative_error", "gradient_error", "max_abs_error", "max_relative_error"), LARGEST_ERROR),
 }
-"""Columns that hardly vary between trials, with their tolerances."""
 
 MEMORY_PARTS = {
     "parameter_bytes": "parameters",
@@ -133,7 +126,6 @@ class Column:
     title: str = ""
     """Title on the page; if empty, the name."""
     shown_unit: str = ""
-    """Unit on the page."""
     factor: float = 1
     """Factor from the column's unit to `shown_unit`."""
     trials: str = ""
@@ -178,10 +170,7 @@ OVER_TRIALS = "end of the 95 % interval of `{}` over trials; empty with one tria
 
 
 def _estimate(name: str, doc: str, unit: str = "", ends: str = OVER_TRIALS, **more: Any) -> dict[str, Column]:
-    """The columns of a value and of the ends of its interval.
-
-    `name` has a placeholder for `_low` and `_high`, `ends` one for the name of the value's column.
-    """
+    """`name` has a placeholder for `_low` and `_high`, `ends` one for the name of the value's column."""
     value, low, high = (name.format(end) for end in ("", "_low", "_high"))
     return {
         value: Column(doc, unit, interval=(low, high), **more),
@@ -191,13 +180,11 @@ def _estimate(name: str, doc: str, unit: str = "", ends: str = OVER_TRIALS, **mo
 
 
 def _percentile(percent: int, name: str, least: int) -> dict[str, Column]:
-    """The columns of a latency percentile and its interval."""
     doc = f"{name} of a trial's latencies, geometric mean over trials; empty if a trial has fewer than {least} steps"
     return _estimate(f"latency_p{percent}{{}}_s", doc, "s", ends="end of the 95 % interval; see `percentiles_over`")
 
 
 def _of_record(names: Iterable[str], record: Any = Measurement) -> dict[str, Column]:
-    """Columns of a derived table that are copied from the rows of trials or trainings."""
     fields = {field.name: field for field in dataclasses.fields(record)}
     dtypes = {"str": "string", "int": "Int64", "float": "Float64", "bool": "boolean"}
     types = value_types(record)
@@ -336,7 +323,6 @@ SUMMARIES = _axes(CELL_AXES) | {
     "flags": _many("flags of the ok trials, and flags of the cell itself: `trials_differ` and `above_roof`"),
     **_of_record(["device_name", "hostname", "threads"]),
 }
-"""Summaries of a cell's trials, with the columns that the page shows."""
 
 RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
@@ -462,7 +448,6 @@ ROOF_KINDS = {
     "device_to_host_pageable": "copy from the device to pageable memory",
     "device_to_host_pinned": "copy from the device to pinned memory",
 }
-"""The roofs that are probed on a device."""
 
 ROOFS = _of_record(["machine", "device", "device_name", "hostname", "threads", "torch_version"]) | {
     "roof": _text("what was probed: " + ", ".join(ROOF_KINDS)),
@@ -485,7 +470,6 @@ SPLIT = {
     "compute": "arithmetic",
     "unexplained": "unexplained work of the device",
 }
-"""The parts of a step's time."""
 
 REMEDIES = {
     "prepare": "batches prepared ahead",
@@ -496,7 +480,6 @@ REMEDIES = {
     "half_threads": "half of the threads",
     "larger_batch": f"{LARGER_BATCH} times the batch",
 }
-"""The remedies tried against a bottleneck."""
 
 BOTTLENECKS = {
     "bottleneck": _text("part that takes the largest share of a step: " + ", ".join(SPLIT)),
@@ -529,15 +512,13 @@ CANDIDATES = {
         "share by which the fastest candidate appears too fast because it was selected; empty for other candidates"
     ),
 }
-"""Comparison of a candidate with other candidates of its device (for a CPU, on any number of cores); empty for cells
-that are not candidates."""
+"""Comparison of a candidate with the others of its device (any number of CPU cores); empty for other cells."""
 
 ORIGINS = {
     "study": "a cell of the study's grid, which figures and answers are about",
     "candidates": "a cell that only the study's `candidates` add, so that devices are compared at their best",
     "reference": "a cell of a machine measured elsewhere that matches a cell of this machine",
 }
-"""Origins of rows in `cells`."""
 
 CELLS = (
     {"origin": _text("; ".join(f"`{origin}`: {words}" for origin, words in ORIGINS.items()))}

@@ -1,7 +1,4 @@
-"""Read the rows of trials, trainings and searches from their files, and join them.
-
-A repeated trial counts once. The check and the profile of a cell's first trial apply to its other trials, too.
-"""
+"""Read the rows of trials, trainings and searches from their files, and join them."""
 
 from __future__ import annotations
 
@@ -156,17 +153,13 @@ def least_disturbed(trials: pa.Table) -> pa.Table:
 
 
 def _replaces(repeat: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """True if a repeat is ok, as complete as the other row of its trial, and less disturbed."""
     if repeat["status"] != "ok" or CUT_SHORT.intersection(repeat["flags"] or ()).difference(row["flags"] or ()):
         return False
     return _degree(repeat) < _degree(row)
 
 
 def _degree(row: Mapping[str, Any]) -> tuple[int, float]:
-    """Degree of disturbance: the number of flags, then the number of CPUs that other programs kept busy.
-
-    The time of a row does not count: choosing the faster of two rows would make a machine look faster than it is.
-    """
+    """The time of a row does not count: choosing the faster of two rows would make a machine look faster than it is."""
     flags = _disturbances(row)
     return len(flags), (row["others_cpus"] or 0.0) if flags else 0.0
 

@@ -26,8 +26,7 @@ def _table(columns: Mapping[str, Column], doc: str) -> Any:
 class RunTables:
     """The tables of a run, one file each, in the order in which they are made.
 
-    A table that no study needs has columns but no rows. The fields `cells`, `candidate_cells` and `reference_cells` are
-    parts of one file, cells.parquet.
+    The fields `cells`, `candidate_cells` and `reference_cells` are parts of one file, cells.parquet.
     """
 
     measurements: pd.DataFrame = _table({}, "a trial")
