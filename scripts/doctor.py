@@ -28,7 +28,6 @@ LOAD_WINDOW_S = 1.0
 
 
 def main() -> None:
-    """Print one fact per line."""
     new_parser(__doc__).parse_args()
     for name, fact in facts_of_this_machine():
         print(f"{name + ':':<16}{fact}")

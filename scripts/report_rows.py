@@ -80,8 +80,7 @@ def report_finished(folder: Path, output: Path) -> None:
 
 
 def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
-    """Report the trials and roofs of several runs side by side; the machine becomes an axis. Other results are not
-    merged."""
+    """Report the trials and roofs of several runs side by side; other results are not merged."""
     rows, roofs = join_runs(runs)
     studies: dict[str, Mapping[str, Any]] = {}
     for _, folder in runs:
@@ -111,7 +110,6 @@ def _named(text: str) -> tuple[str | None, Path]:
 
 
 def _studies_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    """The keys of a run's studies, from its plan, or from the provenance of its report."""
     for name in ("plan.json", "provenance.json"):
         if (folder / name).is_file():
             studies: Mapping[str, Mapping[str, Any]] = read_json(folder / name, "run")["studies"]

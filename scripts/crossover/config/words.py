@@ -57,7 +57,6 @@ STATUSES = {
         "discarded as faulty",
     ),
 }
-"""Statuses of trials, trainings and searches."""
 
 FLAGS = {
     "drift": Word(
@@ -160,7 +159,6 @@ def series_axes(x_axis: str) -> list[str]:
 
 
 REFERENCE_FILES = ("reference.json", "trials.parquet")
-"""The files of a reference: the facts of its machine, and its trials."""
 DIRTY = "-dirty"
 """Suffix of the commit if the code has uncommitted changes."""
 HERE = "here"

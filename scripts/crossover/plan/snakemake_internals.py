@@ -32,9 +32,7 @@ def config_layers(workflow: Workflow) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def machine_of(workflow: Workflow) -> Machine:
-    """The devices and versions to plan for, found by the main process only, since `params` must be the same on all
-    hosts.
-    """
+    """The devices and versions to plan for, found by the main process only, since `params` must not differ by host."""
     if not workflow.is_main_process:
         return handed_down()
     machine = find_machine()
