@@ -24,7 +24,6 @@ from crossover.plan.checks import load_by_others
 from crossover.text import bytes_text
 
 LOAD_WINDOW_S = 1.0
-"""Seconds over which the load by other programs is measured."""
 
 
 def main() -> None:

@@ -31,7 +31,6 @@ TEMPLATES = Path(__file__).parents[1] / "report"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the tables, the figures and the report of one or several results folders."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "folders",

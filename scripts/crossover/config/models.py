@@ -104,7 +104,6 @@ class Model:
         return re.sub(r"\W+", "_", name)
 
     def argument(self, size: int) -> int | str:
-        """The argument passed to the function for a size."""
         return self.label(size) or size
 
     def label(self, size: int) -> str | None:
@@ -113,7 +112,7 @@ class Model:
 
 
 def read_model(text: str, folder: Path, where: str) -> Model:
-    """The model that a string names, a relative path of it in `folder` or the working directory; raises UserError."""
+    """The model that a string names, with relative paths from `folder` or the working directory; raises UserError."""
     origin, colon, name = text.rpartition(":")
     if not colon or not origin or not re.fullmatch(r"[\w.-]+", name):
         raise UserError(f"{where}: {shown_value(text)} names no model; allowed: {FORMS}")

@@ -474,7 +474,8 @@ PREVIEW_SIZES = 5
 
 
 def preview(study: Study) -> Study:
-    """The part of a study for its first answer: PREVIEW_SIZES points of the x axis, one value of most other axes."""
+    """The part of a study for its first answer: all if it has few points, otherwise PREVIEW_SIZES points of the x axis
+    and one value of most other axes."""
     points = study.points if study.x_axis == CPU_THREADS else tuple(sorted(study.points))
     if len(points) <= PREVIEW_SIZES:
         return study

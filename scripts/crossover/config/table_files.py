@@ -184,7 +184,6 @@ def _text_columns(table: pa.Table) -> set[str]:
 
 
 def _check_decimal(texts: pa.Table, shown: str) -> None:
-    """Raise UserError for a column in which every comma may be a thousands separator."""
     import pyarrow.compute
 
     for name, column in zip(texts.column_names, texts.columns, strict=True):

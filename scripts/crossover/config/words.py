@@ -18,7 +18,6 @@ FROM_HOST = PROTOCOLS[1:]
 PINNED, PAGEABLE = COPYING = PROTOCOLS[3:]
 """Protocols in which a step copies a batch from pinned or pageable memory to the accelerator, and the results back."""
 PLAIN = "plain"
-"""The variant without options."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 
 
 def check_config(config: Configuration, machine: Machine, devices: Sequence[str]) -> None:
-    """Raise UserError for an unknown metric, an invalid class or a missing device, or if no study has a device."""
+    """Raise UserError for an unknown metric, invalid class or missing device, or if no study measures on `devices`."""
     check_metrics(config.studies)
     check_classes(config.classes, config.devices)
     if config.check_devices and not machine.elsewhere:

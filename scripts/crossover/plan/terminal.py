@@ -17,7 +17,6 @@ from crossover.errors import UserError
 from crossover.plan.stages import path_of_row, planned_trials
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
-"""The measuring rules whose jobs are counted, with names for the jobs."""
 
 OUTDATING = ("measure_cell", "train_model", "collect_measurements", "analyse_run")
 """The rules that make an earlier report outdated, whether they succeed or not."""
