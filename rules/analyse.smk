@@ -1,8 +1,5 @@
-# Rules that turn rows into tables.
-
 from crossover.tables.run_tables import TABLES
 
-# Packages of the library on which tables depend.
 COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")
 
 
@@ -58,7 +55,6 @@ rule collect_measurements:
         "../scripts/collect_measurements.py"
 
 
-# During a run, a study is answered once a few of its cells have one trial.
 rule give_first_answer:
     input:
         # Given as a path, not as the output of write_plan, which `ancient` would mark for all rules.
@@ -70,7 +66,6 @@ rule give_first_answer:
         answer=f"{RESULTS}/first_answers/{{study}}.txt",
     log:
         f"{RESULTS}/logs/give_first_answer/{{study}}.log",
-    # Starts before the next trial.
     priority: ROUNDS.first
     localrule: True
     conda:
@@ -119,7 +114,6 @@ rule analyse_run:
         "../scripts/analyse_run.py"
 
 
-# All tables of a run by name, as inputs of later rules.
 RUN_TABLES = {
     "measurements": rules.collect_measurements.output.measurements,
     **{name: f"{RESULTS}/{name}.parquet" for name in TABLES},

@@ -1,5 +1,3 @@
-# Read and check the config, inspect the machine, and make the plan that the rules use.
-
 import gc
 import os
 import sys
@@ -11,7 +9,6 @@ gc.freeze()
 gc.set_threshold(100_000, 50, 100)
 
 REPOSITORY = Path(str(workflow.current_basedir)).parent
-# Whether another workflow uses this one as a module.
 IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOSITORY.resolve() / "workflow")
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
@@ -47,15 +44,11 @@ def get_library(*packages):
 
 
 def get_dataset(wildcards):
-    """The dataset file that a workload reads, if any."""
     return PLAN.dataset(wildcards.workload) or []
 
 
 def get_failures(log):
-    """How often the job with this log has failed.
-
-    Outputs under `update` stay when a job fails. This number is a parameter, so another failure makes the job run again.
-    """
+    """How often the job with this log has failed: a parameter that makes it run again, though outputs under `update` stay."""
     return lambda wildcards: failures(Path(log))
 
 
@@ -82,7 +75,6 @@ def get_rows_before_repeat(number):
 
 
 def get_measured_rows(_wildcards):
-    """The rows of all trials of a run."""
     return get_rows_before_repeat(PLAN.repeats + 1)
 
 
@@ -113,7 +105,6 @@ with one_line_errors():
         for note in notes_before_run(CONFIG, MACHINE, REFERENCES, SHIPPED, SEVERAL_HOSTS):
             tell(note)
 
-# The class of nodes in a job's message.
 OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
 # rules/hooks.smk sets the value when the run starts.
 os.environ.setdefault(INVOCATION, "")

@@ -27,7 +27,6 @@ def tell_new_answers():
     if PROGRESS.finished["render_report"] and not workflow.touch:
         tell_answers()
     if PROGRESS.finished["export_reference"] and not workflow.touch:
-        # The log says how to use the exported reference.
         print("", Path(rules.export_reference.log[0]).read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
 
 

@@ -37,7 +37,6 @@ checkpoint plan_refinement:
         "../scripts/plan_refinement.py"
 
 
-# Disturbed trials are measured again after the other trials.
 checkpoint plan_repeats:
     input:
         rows=lambda wildcards: get_rows_before_repeat(int(wildcards.repeat)),

@@ -42,7 +42,6 @@ rule render_report:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
         figures=[figure_file(RESULTS, study, kind, "svg") for study, kind in FIGURES],
-        # The page's templates, style sheets and scripts.
         page=sorted(
             get_file(path)
             for path in (REPOSITORY / "report").rglob("*")

@@ -109,8 +109,7 @@ def check_trials(folder: Path) -> Iterator[Finding]:
 
 
 def check_provenance(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compare the provenance with the rows (hosts, versions, commits, dates), and the table `roofs` with the files
-    in `roofs/`."""
+    """Compare the provenance with the rows, and the table `roofs` with the files in `roofs/`."""
     measured = [read_table(folder / f"{name}.parquet") for name in ("measurements", "quality")]
     is_finished = (folder / "plan.json").is_file()  # reports without a plan omit trials that only `candidates` added
     for name, facts in (("machines", machine_facts(measured)), ("measured_by", measured_by(measured))):

@@ -24,11 +24,9 @@ from crossover.plan.checks import load_by_others
 from crossover.text import bytes_text
 
 LOAD_WINDOW_S = 1.0
-"""Seconds over which the load by other programs is measured."""
 
 
 def main() -> None:
-    """Print one fact per line."""
     new_parser(__doc__).parse_args()
     for name, fact in facts_of_this_machine():
         print(f"{name + ':':<16}{fact}")

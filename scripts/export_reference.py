@@ -15,11 +15,9 @@ from crossover.errors import UserError, one_line_errors
 from crossover.text import bytes_text
 
 SHIPPED = Path("config/reference")
-"""Folder of the references in the checkout."""
 
 
 def main(arguments: list[str]) -> None:
-    """Write the reference given on the command line."""
     parser = new_parser(__doc__)
     parser.add_argument("results", type=Path, metavar="FOLDER", help="results folder of a finished run")
     parser.add_argument("--name", required=True, type=machine, help="name of the machine in reports")

@@ -14,7 +14,6 @@ from crossover.errors import one_line_errors
 
 
 def main(arguments: list[str]) -> None:
-    """Write both exports."""
     parser = new_parser(__doc__)
     parser.add_argument("results", type=Path, metavar="FOLDER", help="results folder of a finished run")
     parser.add_argument("--output", required=True, type=Path, help="folder to write to")

@@ -40,7 +40,6 @@ CPU_SHARE = 0.8
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """Parse the command line; ends the program with status 2 and one line if it is wrong."""
     parser = new_parser(__doc__)
     add_cell_options(parser)
     search = parser.add_argument_group("search")
@@ -65,7 +64,6 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> None:
-    """Run the search."""
     options = parse_arguments(arguments)
     cell = cell_of_options(options, batch_size=options.start)
     check_writable(options.output, begins=b"{")

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """Parse the command line; ends the program with status 2 and one line if it is wrong."""
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     trial = parser.add_argument_group("trial")
@@ -69,7 +68,6 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure the trial given on the command line."""
     options = parse_arguments(arguments)
     cell = cell_of_options(options)
     check_writable(options.output)

@@ -30,7 +30,6 @@ PURE = tuple(precision for precision in PRECISIONS if precision not in COMPUTES_
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """Parse the command line; ends the program with status 2 and one line if it is wrong."""
     parser = new_parser(__doc__)
     parser.add_argument("--machine", default=HERE, type=machine, help="name of this machine, or of its class of nodes")
     parser.add_argument("--device", required=True, type=device, help=DEVICE_CHOICES)
@@ -41,7 +40,6 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> None:
-    """Probe the device given on the command line."""
     options = parse_arguments(arguments)
     check_writable(options.output, begins=b"[")
 

@@ -31,7 +31,6 @@ TEMPLATES = Path(__file__).parents[1] / "report"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the tables, the figures and the report of one or several results folders."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "folders",
@@ -80,8 +79,7 @@ def report_finished(folder: Path, output: Path) -> None:
 
 
 def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
-    """Report the trials and roofs of several runs side by side; the machine becomes an axis. Other results are not
-    merged."""
+    """Report the trials and roofs of several runs side by side; other results are not merged."""
     rows, roofs = join_runs(runs)
     studies: dict[str, Mapping[str, Any]] = {}
     for _, folder in runs:
@@ -111,7 +109,6 @@ def _named(text: str) -> tuple[str | None, Path]:
 
 
 def _studies_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    """The keys of a run's studies, from its plan, or from the provenance of its report."""
     for name in ("plan.json", "provenance.json"):
         if (folder / name).is_file():
             studies: Mapping[str, Mapping[str, Any]] = read_json(folder / name, "run")["studies"]

@@ -33,7 +33,6 @@ from crossover.time_limits import note_end
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """Parse the command line; ends the program with status 2 and one line if it is wrong."""
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     training = parser.add_argument_group("training")
@@ -49,7 +48,6 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> None:
-    """Train the model given on the command line."""
     options = parse_arguments(arguments)
     if not trains(options.workload):
         raise UserError(

@@ -24,7 +24,6 @@ def write_plan(
     note: str | None,
     path_to_plan: Path,
 ) -> None:
-    """Write the plan of a run as JSON."""
     plan = Plan(
         config=config,
         studies={name: with_rows(asdict(study)) for name, study in run.study.items()},

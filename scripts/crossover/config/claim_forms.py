@@ -80,7 +80,6 @@ class Claim:
     published: str
     """The published value, if it is shown, and the tested range."""
     form_name: str
-    """One of FORMS."""
     form: Form
 
 
@@ -170,10 +169,7 @@ def _read_side(values: Mapping[str, Any], shared_metric: str | None, where: Mapp
 
 
 def check_claims_of(study: Study, file: str, studies: Sequence[str], read: Callable[[str], Study]) -> None:
-    """Raise UserError for a claim that is malformed or that its study cannot test; the message names the key.
-
-    `file` is the study's file in messages, `studies` are the studies that a claim may name, and `read` reads one.
-    """
+    """Raise UserError for a claim that is malformed or that its study cannot test; the message names the key."""
     for number, values in enumerate(claims_of(study.name, study.published, study.claims)):
         key = f"{file}: claims.{number}"
         if values["source"] is None:
@@ -213,7 +209,6 @@ def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], s
 def _quality_problems(
     form: SameQuality, values: Mapping[str, Any], study: Study, studies: Sequence[str], read: Callable[[str], Study]
 ) -> Iterator[str]:
-    """Yield the problems of a claim about trained models, as `_problems` does."""
     if form.study is not None and form.study not in studies:
         yield f".study: '{form.study}' is unknown; {allowed_names(form.study, studies)}"
     trained = study if form.study in (None, study.name) else read(form.study or "")
@@ -238,7 +233,6 @@ def off_grid(values: Mapping[str, Any], study: Study) -> Iterator[str]:
 
 
 def _several(pinned: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Iterator[str]:
-    """Yield a problem if the cells with the pinned values differ in one of the axes."""
     selected = [cell for cell in cells if selects(pinned, cell)]
     loose = [axis for axis in axes if len({cell[axis] for cell in selected}) > 1]
     if loose:
@@ -246,5 +240,4 @@ def _several(pinned: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], axes
 
 
 def _cells(study: Study) -> list[dict[str, Any]]:
-    """The cells that claims may select: the study's grid on all of its devices, without the CPU on fewer cores."""
     return [{axis: getattr(cell, axis) for axis in PINNABLE} for cell in replace(study, cpu_threads=()).cells(DEVICES)]

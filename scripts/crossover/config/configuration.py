@@ -30,7 +30,7 @@ class Configuration:
     devices_from: str
     """Name of the layer that sets the devices, for messages."""
     reference: str | tuple[str, ...]
-    """Machines measured elsewhere to compare with: `auto`, `none`, or names or folders of references."""
+    """`auto`, `none`, or names or folders of references."""
     effort: Effort
     refinement: Refinement
     trials: int
@@ -39,12 +39,11 @@ class Configuration:
     cpu_threads: int | str
     time_limit_s: float
     repeat_disturbed: int
-    """Maximum number of repeats of a disturbed trial."""
     datasets: Mapping[str, Mapping[str, Any]]
     name: str
     """Name of this machine when exported as a reference."""
     prices: Mapping[str, float] | None
-    """Price per hour, by device, name of a reference, or `here` for this machine; None: no prices."""
+    """Price per hour, by device, reference or `here`."""
     currency: str | None
     largest_batch: BatchSearch
     classes: Mapping[str, Mapping[str, Any]] | None
@@ -57,10 +56,7 @@ class Configuration:
 
 
 def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
-    """Read and check a config and the studies that it names; raises UserError.
-
-    Values of later layers replace those of earlier ones. `folder` is the workflow's config folder.
-    """
+    """Read and check a config, in which later layers override earlier ones, and its studies; raises UserError."""
     locate = Locator(layers)
     complete = check(_merged(layers), ConfigKeys, locate)
     complete, effort, refinement = _with_preset(complete)
@@ -100,8 +96,7 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
-    """Merge all layers. An effort that names a preset replaces the effort of earlier layers; an effort that names none
-    overrides only the numbers that it gives."""
+    """Merge all layers; an effort with a preset replaces earlier ones, one without only the numbers that it gives."""
     values: dict[str, Any] = {}
     for _, new in layers:
         before, after = values.get("effort"), new.get("effort")
@@ -129,7 +124,6 @@ def _read_studies(config: Mapping[str, Any], folder: Path, locate: Locator) -> I
 
 
 def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, Refinement]:
-    """The config with `effort` and `trials` completed from the preset, and its effort and refinement."""
     numbers = complete["effort"]
     numbers = {"preset": numbers} if isinstance(numbers, str) else dict(numbers)
     name = numbers.pop("preset", "default")

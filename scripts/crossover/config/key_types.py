@@ -122,7 +122,6 @@ class PartOf:
 
 
 Set = Annotated[list[T], AfterValidator(_each_once), Field(json_schema_extra={"uniqueItems": True})]
-"""A list without repeated values."""
 Several = Annotated[Set[T], Field(min_length=1)]
 OneOrSeveral = Annotated[Several[T], BeforeValidator(_as_list)]
 """A list as in `Several`, or a single value, such as `devices=cpu` on the command line."""

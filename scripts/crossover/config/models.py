@@ -43,7 +43,7 @@ class Table:
     """The user's table of samples, one per row."""
 
     file: str
-    """A CSV or Parquet file, as an absolute path."""
+    """Absolute path of a CSV or Parquet file."""
     targets: str
     """The column to predict."""
     inputs: tuple[str, ...] = ()
@@ -74,7 +74,6 @@ class Model:
 
     @property
     def is_function(self) -> bool:
-        """Whether the step is a plain function instead of a model."""
         return bool(self.takes)
 
     @property
@@ -105,7 +104,6 @@ class Model:
         return re.sub(r"\W+", "_", name)
 
     def argument(self, size: int) -> int | str:
-        """The argument passed to the function for a size."""
         return self.label(size) or size
 
     def label(self, size: int) -> str | None:
@@ -114,11 +112,7 @@ class Model:
 
 
 def read_model(text: str, folder: Path, where: str) -> Model:
-    """The model that a string names; a relative path is searched for in `folder`, then in the working directory.
-
-    Raises UserError if the string has none of the FORMS, if the file lacks a suitable function, or if the library is
-    not installed. `where` is the key or option in messages.
-    """
+    """The model that a string names, with relative paths from `folder` or the working directory; raises UserError."""
     origin, colon, name = text.rpartition(":")
     if not colon or not origin or not re.fullmatch(r"[\w.-]+", name):
         raise UserError(f"{where}: {shown_value(text)} names no model; allowed: {FORMS}")
@@ -156,9 +150,7 @@ def _model_of(origin: str, name: str, file: Path) -> Model:
 
 
 def _module_file(module: str) -> Path | None:
-    """The source file of a module in the working directory or on Python's path, found without importing it; None if
-    there is none.
-    """
+    """The source file of a module in the working directory or on Python's path, found without importing it."""
     folders = [str(Path.cwd()), *sys.path]
     origin = None
     for part in module.split("."):
@@ -170,10 +162,7 @@ def _module_file(module: str) -> Path | None:
 
 
 def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
-    """A model's sizes, if the study need not give them: SIZES of its file, or a single name; otherwise None.
-
-    Raises UserError if SIZES is not a literal list or tuple of whole numbers above 0.
-    """
+    """A model's sizes that a study need not give: SIZES of its file, or a single name; else None. Raises UserError."""
     if model.origin in LIBRARIES:
         return (model.name,)
     file = model.file or _module_file(model.origin)
@@ -235,8 +224,7 @@ def _positional(arguments: ast.arguments) -> list[str]:
 def find_function(file: Path, name: str, signature: str, most: int) -> ast.FunctionDef | None:
     """The definition of a function in a file; None if the name is bound otherwise, such as by an import.
 
-    Raises UserError if the name is missing, or if a function without decorators needs more than `most` arguments;
-    `signature` is for messages. A function with an argument `device` may also need the other FUNCTION_ARGUMENTS.
+    Raises UserError if the name is missing, or if a function without decorators needs more than `most` arguments.
     """
     tree, shown = parsed(file), os.path.relpath(file)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}

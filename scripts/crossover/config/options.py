@@ -47,7 +47,6 @@ MEMORY_UNITS = {
     **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)},
     **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)},
 }
-"""Bytes of each unit, by its name in lower case."""
 
 MOST_MEMORY_BYTES = 2**60
 
@@ -103,10 +102,7 @@ def add_process_options(group: argparse._ActionsContainer) -> None:
 
 
 def cell_of_options(options: argparse.Namespace, **more: int) -> Cell:
-    """The cell given on a command line; `more` are fields without an option of their own.
-
-    Raises UserError if the workload does not offer the cell, or if other options are missing or wrong.
-    """
+    """The cell given on a command line; `more` are fields without an option of their own. Raises UserError."""
     values: dict[str, Any] = {f.name: more.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     if options.model is not None:
         model = _own_model(options)
@@ -230,8 +226,7 @@ def memory_size(text: str) -> int:
 def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
     """Make the folder of an output; raises UserError if the output cannot be written.
 
-    An existing file may be replaced only if it is empty or begins with `begins`, as an earlier output does (by default
-    a Parquet file).
+    An existing file may be replaced only if it is empty or begins with `begins`, by default as a Parquet file does.
     """
     if path.parts[:1] and path.parts[0].startswith("~"):
         raise UserError(f"--output: {path} begins with ~, which the shell did not expand; write out the folder's path")
@@ -276,8 +271,7 @@ def training_options(cell: Cell, quality: Quality, **settings: Any) -> list[str]
 
 
 def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of a cell's options by axis; None for options that are not needed: the default machine, and the workload
-    of a user's model."""
+    """Values of a cell's options by axis; None for the default machine, and for the workload of a user's model."""
     machine = axes.get("machine", HERE)
     values = {axis: axes.get(axis) for axis in AXES} | {"machine": None if machine == HERE else machine}
     return values | ({"workload": None} if values["workload"] == OWN else {})  # --model names it

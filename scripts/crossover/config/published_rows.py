@@ -18,7 +18,6 @@ WORDS = {"protocol": PROTOCOLS, "precision": PRECISIONS, "execution": EXECUTIONS
 """Allowed values, for axes that have a fixed set."""
 
 COUNTS = ("batch_size", "size")
-"""Axes whose values are whole numbers."""
 
 TEXTS = ("label", "hardware")
 """Columns with the source's name for a run, and with the hardware of the run."""
@@ -60,14 +59,12 @@ SCALES = _scales()
 """Columns with results: for each its metric and the factor to SI units."""
 
 ALLOWED = (*AXES_OF_RESULTS, *TEXTS, *SCALES)
-"""All columns that a file may have."""
 
 
 def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
-    """The source, from the `#` lines, and one row per published run, in which an empty field is None.
+    """The source, from the `#` lines, and one row per published run, in SI units; an empty field is None.
 
-    Metrics are in SI units. The delimiter is that of the column names; if it is not a comma, numbers may have decimal
-    commas. Raises UserError, whose message begins with the file.
+    If the delimiter is not a comma, numbers may have decimal commas. Raises UserError, naming the file.
     """
     where = shown_path(path)
     lines = read_text(path).splitlines()
@@ -137,7 +134,6 @@ def _check_columns(names: Sequence[str], where: str) -> None:
 
 
 def _fields(line: str, delimiter: str, place: str) -> list[str]:
-    """The fields of a line, stripped; a quoted field must end on its line."""
     try:
         return [field.strip() for field in next(csv.reader([line], delimiter=delimiter, strict=True))]
     except csv.Error as error:

@@ -156,8 +156,6 @@ class Refinement:
 
 @dataclass(frozen=True)
 class Preset:
-    """The number of trials, effort and refinement of a preset."""
-
     trials: int
     effort: Effort = Effort()
     refinement: Refinement = Refinement()
@@ -303,7 +301,6 @@ class Cell:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The cell's value on each axis."""
         return {axis: getattr(self, axis) for axis in AXES}
 
 
@@ -392,10 +389,7 @@ class Study:
 
 
 def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells that a study's `candidates` add to its grid.
-
-    The CPU has no CUDA graphs, and on fewer cores only the study's own executions; `cpu_variants` are for the CPU only.
-    """
+    """The cells that a study's `candidates` add to its grid."""
     candidates = Candidates.of(vars(study))
     if candidates is None:
         return []
@@ -453,10 +447,7 @@ LEAST_OF_MAP = 3
 
 
 def second_axis(study: Mapping[str, Any]) -> str | None:
-    """The second axis of a study's map of speed-ups; None if an axis has fewer than LEAST_OF_MAP values.
-
-    It is the batch size if the x axis is the size or parameters, and otherwise the size.
-    """
+    """The second axis of a study's map of speed-ups; None if an axis has fewer than LEAST_OF_MAP values."""
     others = [*study["cpu_threads"], "all"] if study["x_axis"] == CPU_THREADS else study["batch_sizes"]
     if min(len(study["sizes"]), len(others)) < LEAST_OF_MAP:
         return None
@@ -464,7 +455,6 @@ def second_axis(study: Mapping[str, Any]) -> str | None:
 
 
 CROSSOVER_FIGURES = {"times", "speedups"}
-"""Figures that show crossovers between devices."""
 
 
 def asks_for_crossovers(figures: Collection[str]) -> bool:
@@ -484,11 +474,8 @@ PREVIEW_SIZES = 5
 
 
 def preview(study: Study) -> Study:
-    """The part of a study from which its first answer is computed.
-
-    It has PREVIEW_SIZES evenly spread points of the x axis, and only the first value of most other axes. A study with
-    at most PREVIEW_SIZES points is returned as it is.
-    """
+    """The part of a study for its first answer: all if it has few points, otherwise PREVIEW_SIZES points of the x axis
+    and one value of most other axes."""
     points = study.points if study.x_axis == CPU_THREADS else tuple(sorted(study.points))
     if len(points) <= PREVIEW_SIZES:
         return study

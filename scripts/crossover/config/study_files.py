@@ -90,7 +90,6 @@ def study_of_model(config: Mapping[str, Any], where: str) -> Study:
 
 
 def _check(study: Study, shown: str, datasets: Mapping[str, Any]) -> None:
-    """Raise UserError if a study's keys are inconsistent; `shown` is the file in messages."""
     for problem in _problems(study, datasets):
         raise UserError(f"{shown}: {problem}")
     keys = {axis: f"{shown}: {axis}s" for axis in ("size", "batch_size", "protocol", "variant")}
@@ -105,8 +104,6 @@ def _read(file: Path, overrides: Sequence[Layer] = ()) -> Study:
 
 
 def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
-    """A study from layers of keys, in which later values override earlier ones. Relative paths of its model and data
-    are searched for in `folder`, then in the working directory."""
     where, model = layers[0][0], None
     values: Mapping[str, Any] = {key: value for _, layer in layers for key, value in layer.items()}
     if isinstance(values.get("model"), str):
@@ -142,7 +139,6 @@ QUESTIONS = {
     "batch_size": "At which batch size does the GPU overtake the CPU",
     CPU_THREADS: "How many CPU cores is the GPU worth",
 }
-"""Beginnings of the default question of a study of a model, by x axis."""
 
 
 def _defaults_for(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[str, Any]:
@@ -157,7 +153,6 @@ def _defaults_for(model: Model, sizes: Sequence[int | str], x_axis: object) -> d
 
 
 def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message for each inconsistency between a study's keys."""
     workloads = known_workloads()
     if study.workload not in workloads and study.model is None:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
@@ -255,7 +250,6 @@ def _quality_problems(study: Study) -> Iterator[str]:
 
 
 def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message if the config lacks the workload's dataset, or for a batch size above the rows that it sets."""
     dataset = workload_traits(study.workload).dataset
     if dataset is None:
         return
@@ -272,7 +266,6 @@ def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _with_results(study: Study, folders: Sequence[Path], shown: str) -> Study:
-    """The study with the path of its published results; raises UserError if they cannot be read or compared."""
     published = dict(study.published or {})
     key = f"{shown}: published.results"
     file = find_file(published["results"], folders, f"{key}: there is", "a CSV file")

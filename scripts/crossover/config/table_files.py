@@ -41,8 +41,6 @@ MOST_CHARACTERS = 60_000
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of a table's file, and for a CSV file how to read them."""
-
     names: Sequence[str]
     index: frozenset[str]
     """The names of index columns."""
@@ -57,8 +55,7 @@ class _Columns:
 def read_table(data: Mapping[str, Any], folder: Path, where: str) -> Table:
     """The table that the keys `file`, `targets` and optionally `inputs` describe.
 
-    A relative path is searched for in `folder`, then in the working directory. Raises UserError, whose message
-    begins with `where`, if the file or one of these columns cannot be used.
+    A relative path is searched for in `folder`, then in the working directory. Raises UserError.
     """
     file = find_file(data["file"], [folder, Path()], f"{where}: file: there is", "a CSV or Parquet file")
     with _explained(f"{where}: file: {data['file']}"):
@@ -144,7 +141,6 @@ def _columns_of(file: Path) -> _Columns:
 
 
 def _header(file: Path, encoding: str, delimiter: str) -> list[str]:
-    """The fields of the first line that is not empty; empty without such a line, or if csv cannot read it."""
     with _opened(file) as stream, suppress(csv.Error):
         text = io.TextIOWrapper(stream, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
         return next(filter(None, csv.reader(text, delimiter=delimiter)), [])
@@ -152,7 +148,6 @@ def _header(file: Path, encoding: str, delimiter: str) -> list[str]:
 
 
 def _opened(file: Path) -> Any:
-    """The content of a file, decompressed according to its suffix."""
     import pyarrow as pa
 
     return pa.input_stream(str(file), compression="detect")
@@ -189,7 +184,6 @@ def _text_columns(table: pa.Table) -> set[str]:
 
 
 def _check_decimal(texts: pa.Table, shown: str) -> None:
-    """Raise UserError for a column in which every comma may be a thousands separator."""
     import pyarrow.compute
 
     for name, column in zip(texts.column_names, texts.columns, strict=True):
@@ -222,7 +216,6 @@ def _allowed(name: str, columns: Sequence[str]) -> str:
 
 @contextmanager
 def _explained(shown: str) -> Iterator[None]:
-    """Turn errors of reading a file into a UserError whose message begins with `shown`."""
     import pyarrow as pa
 
     try:

@@ -192,7 +192,6 @@ BOUND_WORDS = {
 
 
 def _one_line(detail: ErrorDetails, path: Sequence[str | int], schema: Mapping[str, Any], locate: Locator) -> str:
-    """The message for a pydantic error at a path of the data: file, key, what is wrong, and what is allowed."""
     kind, value = detail["type"], detail["input"]
     last, above = (path[-1], path[:-1]) if path else ("", [])
     if kind == "missing":

@@ -18,7 +18,6 @@ FROM_HOST = PROTOCOLS[1:]
 PINNED, PAGEABLE = COPYING = PROTOCOLS[3:]
 """Protocols in which a step copies a batch from pinned or pageable memory to the accelerator, and the results back."""
 PLAIN = "plain"
-"""The variant without options."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,6 @@ STATUSES = {
         "discarded as faulty",
     ),
 }
-"""Statuses of trials, trainings and searches."""
 
 FLAGS = {
     "drift": Word(
@@ -160,7 +158,6 @@ def series_axes(x_axis: str) -> list[str]:
 
 
 REFERENCE_FILES = ("reference.json", "trials.parquet")
-"""The files of a reference: the facts of its machine, and its trials."""
 DIRTY = "-dirty"
 """Suffix of the commit if the code has uncommitted changes."""
 HERE = "here"

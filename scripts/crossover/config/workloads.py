@@ -49,7 +49,6 @@ class Traits:
     preloaded: str | None = None
     """A module of the workloads' folder that takes seconds to import; the trial server imports it once."""
     classes: int | None = None
-    """Number of classes of the labels; None: not given."""
 
 
 OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded", *COPYING))
@@ -94,7 +93,6 @@ ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "CLASSES": ("None, or a whole number of at least 2", lambda value: value is None or _is_count(value, 2)),
 }
-"""Allowed values of each constant, in words and as a check."""
 
 
 def known_workloads() -> list[str]:
@@ -109,10 +107,7 @@ def workload_module(workload: str) -> Path:
 
 @cache
 def workload_traits(workload: str) -> Traits:
-    """The traits of a workload; raises UserError as `read_traits` does.
-
-    A workload with the protocol `resident` also has the protocols that copy resident batches.
-    """
+    """The traits of a workload, with the protocols that copy `resident` batches; raises UserError."""
     if workload == OWN:
         return OWN_TRAITS
     traits = read_traits(workload_module(workload))
@@ -129,8 +124,7 @@ def trains(workload: str) -> bool:
 def check_offered(workload: str, values: Mapping[str, Any], keys: Mapping[str, str]) -> None:
     """Raise UserError if a workload does not offer a size, batch size, protocol or variant.
 
-    `values` are those of a cell, by axis; `keys` are the options or keys that set them. A batch size without a key is
-    not checked.
+    `keys` are the options or keys that set the values, by axis; a batch size without one is not checked.
     """
     traits = workload_traits(workload)
     low, high = traits.size_range
@@ -171,7 +165,6 @@ def memory_mb(workload: str, size: int) -> int:
 
 @cache
 def _parameter_count(workload: str) -> Callable[[int], int]:
-    """The function `parameter_count` of a workload's module, compiled on its own, or else a function that returns 0."""
     if workload == OWN:
         return lambda _size: 0
     tree = ast.parse(workload_module(workload).read_bytes())
@@ -184,10 +177,7 @@ def _parameter_count(workload: str) -> Callable[[int], int]:
 
 
 def read_traits(module: Path) -> Traits:
-    """The constants of a workload's module, which must also define FUNCTIONS.
-
-    Raises UserError, whose message has the file and usually the line.
-    """
+    """The constants of a workload's module, which must also define FUNCTIONS; raises UserError."""
     shown = os.path.relpath(module)
     values: dict[str, Any] = {}
     lines: dict[str, str] = {}
@@ -225,7 +215,6 @@ def _refused(lines: Mapping[str, str], name: str, value: object) -> UserError:
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the name and value of each assignment at the top level to a constant of `Traits`."""
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]

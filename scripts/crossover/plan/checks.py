@@ -27,8 +27,7 @@ FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 
 
 def check_config(config: Configuration, machine: Machine, devices: Sequence[str]) -> None:
-    """Raise UserError for an unknown metric of a claim, an invalid class of nodes or a device that this machine lacks,
-    or if no study measures on a device of the run."""
+    """Raise UserError for an unknown metric, invalid class or missing device, or if no study measures on `devices`."""
     check_metrics(config.studies)
     check_classes(config.classes, config.devices)
     if config.check_devices and not machine.elsewhere:
@@ -39,10 +38,7 @@ def check_config(config: Configuration, machine: Machine, devices: Sequence[str]
 def notes_before_run(
     config: Configuration, machine: Machine, references: Sequence[Path], shipped: Path, several_hosts: bool
 ) -> list[str]:
-    """Notes for the user: columns left out of a table, unused prices, unknown devices, results that may be replaced.
-
-    `references` are the folders of the run's references, `shipped` the folder of those that come with Crossover.
-    """
+    """Notes for the user: columns left out of a table, unused prices, unknown devices, results that may be replaced."""
     tables = {study.model.table for study in config.studies if study.model and study.model.table}
     notes = [
         *map(left_out, tables),
@@ -81,9 +77,7 @@ def check_device_list(configuration: Configuration, machine: Machine) -> None:
 
 
 def check_executor(configuration: Configuration, machine: Machine, local: bool) -> None:
-    """Raise UserError if jobs would run here (`local`) though the config or --jobs is for a cluster, or on nodes whose
-    devices or cores are not known.
-    """
+    """Raise UserError if jobs for a cluster would run here (`local`), or on nodes with unknown devices or cores."""
     if local and machine.elsewhere:
         raise UserError(
             "--jobs: counts the jobs of a cluster, but these run here; give --cores, or a cluster's profile"
@@ -168,10 +162,7 @@ def load_by_others(before: Counters, after: Counters) -> str | None:
 
 
 def reference_folders(config: Configuration, devices: Sequence[str], shipped: Path) -> list[Path]:
-    """The folders of the references: `auto` takes those of `shipped` if the run has no accelerator.
-
-    Raises UserError for an unknown or damaged reference, and for several of the same name.
-    """
+    """Folders of the references; `auto` takes those of `shipped` if the run has no accelerator. Raises UserError."""
     shipped_folders = _shipped_folders(shipped)
     if config.reference in ("none", ("none",)):
         return []
@@ -189,10 +180,7 @@ def reference_folders(config: Configuration, devices: Sequence[str], shipped: Pa
 
 
 def unused_prices(prices: Mapping[str, float] | None, folders: Sequence[Path], shipped: Path) -> str | None:
-    """A note on prices whose keys are not `here`, a device or a reference; None if there are none.
-
-    References are those in `folders`, which the run uses, and those in `shipped`, which other runs may use.
-    """
+    """A note on prices whose keys are not `here`, a device or a reference; None if there are none."""
     if not prices:
         return None
     references = {read_facts(folder).name for folder in [*folders, *_shipped_folders(shipped)]}

@@ -63,7 +63,6 @@ class Jobs:
     """Number given with --resources gpu."""
 
     def trial(self, wildcards: Wildcards) -> Params:
-        """Parameters of a trial."""
         again = wildcards.get("again", "").rpartition("-")[2]
         repeat = [f"--repeat={again}"] if again else []
         trial = f"--trial={wildcards['trial']}"
@@ -71,12 +70,10 @@ class Jobs:
         return self._params("trial", wildcards, options)
 
     def search(self, wildcards: Wildcards) -> Params:
-        """Parameters of the search for a cell's largest batch."""
         shared = self._shared(self._studies[wildcards["study"]])
         return self._params("batch_try", wildcards, search_options(wildcards, self.config.largest_batch, **shared))
 
     def training(self, wildcards: Wildcards) -> Params:
-        """Parameters of a training."""
         study = self._studies[wildcards["study"]]
         quality = quality_of(study)
         assert quality is not None
@@ -138,11 +135,10 @@ class Jobs:
         return 1 if self.machine.elsewhere else (self.cores or 1) // self.at_once
 
     def threads(self, wildcards: Wildcards) -> int:
-        """Cores that a measuring job requests; not a parameter, so that changing the number triggers no new
-        measurement.
+        """Cores that a measuring job requests; the trial itself determines its number of threads.
 
         On a cluster, a CPU cell requests all cores of its node, and a GPU cell its GPU's share unless the config gives
-        a number. The trial itself determines its number of threads.
+        a number.
         """
         if not self.machine.elsewhere:
             return self.share

@@ -20,7 +20,6 @@ class Plan:
     config: Mapping[str, Any]
     """The config, completed with defaults."""
     studies: Mapping[str, Mapping[str, Any]]
-    """The keys of each study, completed with defaults."""
     devices: Sequence[str]
     cells: Sequence[Mapping[str, Any]]
     """Cells of the first grid, without those that `candidates` adds; each maps axes to values."""
@@ -28,7 +27,6 @@ class Plan:
     rows: Sequence[str]
     """Paths of the rows of the first grid's trials."""
     trainings: Sequence[str]
-    """Paths of the trainings' rows."""
     searches: Sequence[str]
     """Paths of the searches for the largest batch that studies ask for."""
     settings: Mapping[str, Sequence[str]]
@@ -67,10 +65,8 @@ def planned_rows(plan: Plan, results: Path) -> list[Path]:
 
 
 def find_references(plan: Plan, results: Path, started_in: str | None = None) -> list[Path]:
-    """Existing folders of the plan's references. Relative paths are tried from the folder in which the run was started
-    (as derived from the path of the results, then as recorded), then from the working directory, since the results may
-    have been moved, even to another machine.
-    """
+    """Existing folders of the plan's references. Since results may be moved, relative paths are tried from where the
+    run was started (as derived from the path of the results, then as recorded), then from the working directory."""
     bases = [Path(started_in)] if started_in else []
     parts, resolved = Path(plan.config["results"]).parts, results.resolve()
     if resolved.parts[-len(parts) :] == parts and len(parts) < len(resolved.parts):

@@ -50,8 +50,7 @@ def in_blocks(
     """Reorder trials so that `at_once` accelerators are busy, and the devices of a cell still follow each other.
 
     A block has up to `at_once` cells, each on all devices; its accelerator trials come before its CPU trials, or after
-    them in every second block. No block spans two rounds. In the first round, no block spans two studies, or mixes
-    cells in `first` with other cells.
+    them in every second block. No block spans two rounds.
     """
     early = set(first)
     for _, part in groupby(order, lambda entry: (entry[0], entry[0] == 1 and (entry[1].study, entry[1] in early))):
@@ -68,9 +67,8 @@ def _accelerators_together(groups: Iterable[Sequence[tuple[int, Cell]]], first: 
 def priority_of_added(cell: Cell, trial: int, seed: int, at_once: int = 1) -> float:
     """Priority of a trial outside of the first grid, in (0, 1]: round by round, each in shuffled order.
 
-    The priority depends only on the arguments, so that all processes agree on it. Cells that differ only in their
-    device follow each other. If several accelerators measure side by side, a round begins with their trials, which are
-    few.
+    It depends only on the arguments, so that all processes agree on it. If several accelerators measure side by side,
+    a round begins with their trials, which are few.
     """
     order = random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random()
     if at_once > 1:

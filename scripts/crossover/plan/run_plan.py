@@ -35,7 +35,6 @@ Classes = Mapping[str, Mapping[str, Any]]
 """A cluster's classes of nodes by name, each with its jobs' resources and its `devices`."""
 
 SUFFIXES = ("svg", "pdf", "png")
-"""The formats of a figure."""
 
 
 def cell_of_wildcards(wildcards: Mapping[str, Any]) -> Cell:
@@ -91,7 +90,6 @@ class RunPlan:
 
     @cached_property
     def study(self) -> dict[str, Study]:
-        """The studies by name."""
         return {study.name: study for study in self.studies}
 
     @cached_property
@@ -107,7 +105,6 @@ class RunPlan:
 
     @cached_property
     def candidates(self) -> dict[str, Candidates]:
-        """The `candidates` of the studies that compare devices at their best."""
         return {study.name: candidates for study in self.studies if (candidates := Candidates.of(vars(study)))}
 
     @cached_property
@@ -121,8 +118,7 @@ class RunPlan:
 
     @cached_property
     def first_trials(self) -> dict[str, int]:
-        """Number of trials of each cell of the first grid, by study: all, unless crossovers decide where they are
-        spent."""
+        """Trials of each cell of the first grid, by study: all, unless crossovers decide where they are spent."""
         first = {}
         for study in self.studies:
             trials = self.trials_of(study.name)
@@ -132,7 +128,6 @@ class RunPlan:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds of the first grid."""
         return max(self.first_trials.values(), default=0)
 
     @cached_property
@@ -162,14 +157,11 @@ class RunPlan:
 
     @property
     def last_stage(self) -> int:
-        """Number of the last stage of refinement; 0 if no study is refined."""
         return max(self.stages.values(), default=0)
 
     @cached_property
     def searches(self) -> dict[str, Study]:
-        """Paths of all possible searches for the largest batch, with their studies. The number of threads does not
-        change what fits, so the CPU on fewer cores is not searched.
-        """
+        """Paths of all possible searches, and their studies; none on fewer CPU cores, which do not change what fits."""
         return {
             self.search_pattern.format(**vars(cell)): self.study[cell.study]
             for cell in self.cells
@@ -200,7 +192,6 @@ class RunPlan:
 
     @property
     def roofs_pattern(self) -> str:
-        """Pattern of the path of a device's roofs."""
         return self._pattern("roofs/{device}.json")
 
     @property
@@ -210,12 +201,10 @@ class RunPlan:
 
     @property
     def search_pattern(self) -> str:
-        """Pattern of the path of a search's result."""
         return self._pattern(f"largest_batch/{SEARCH_PATH}.json")
 
     @property
     def training_pattern(self) -> str:
-        """Pattern of the path of a training's row."""
         return self._pattern(f"trainings/{TRAINING_PATH}.parquet")
 
     def log_pattern(self, rule: str, pattern: str) -> str:
@@ -224,8 +213,7 @@ class RunPlan:
         return f"{self.results}/logs/{rule}/{below.rpartition('.')[0]}.log"
 
     def rows(self, trials: Iterable[Trial], repeat: int = 0) -> list[str]:
-        """Paths of the rows of trials, or of their repeat, without duplicates, since two stages may request the same
-        trial."""
+        """Paths of the rows of trials, or of their repeat, without duplicates: stages may request the same trial."""
         cells = Path(self.results, "cells")
         return [str(cells / path_of_row(*trial, repeat)) for trial in dict.fromkeys(trials)]
 
@@ -248,7 +236,6 @@ class RunPlan:
         return f"{self.results}/datasets/{dataset}.safetensors" if dataset else None
 
     def _on_classes(self, cells: Iterable[Cell]) -> list[Cell]:
-        """The cells on each class that has their device; unchanged without classes."""
         grid = list(cells)
         if self.classes is None:
             return grid
@@ -260,13 +247,11 @@ class RunPlan:
         ]
 
     def _pattern(self, path: str) -> str:
-        """The pattern of a result's path, with a folder for the class if there are classes."""
         pattern = path if self.classes is None else path.replace("/{device}", "/{machine}/{device}")
         return f"{self.results}/{pattern}"
 
 
 def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
-    """The path of a figure in one of its formats."""
     return f"{results}/figures/{study}/{kind}.{suffix}"
 
 

@@ -18,7 +18,6 @@ from crossover.machine.discovery import Machine, find_machine, find_nodes, hand_
 from crossover.plan.terminal import Progress, WithoutCommand, cut_paths, is_for_terminal
 
 Workflow = Any
-"""Snakemake's `workflow`, as rules see it."""
 
 
 def config_layers(workflow: Workflow) -> list[tuple[str, Mapping[str, Any]]]:
@@ -32,9 +31,7 @@ def config_layers(workflow: Workflow) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def machine_of(workflow: Workflow) -> Machine:
-    """The devices and versions to plan for, found by the main process only, since `params` must be the same on all
-    hosts.
-    """
+    """The devices and versions to plan for, found by the main process only, since `params` must not differ by host."""
     if not workflow.is_main_process:
         return handed_down()
     machine = find_machine()
@@ -53,8 +50,7 @@ def is_for_cluster(workflow: Workflow) -> bool:
 def cpu_partition(workflow: Workflow) -> str | None:
     """The Slurm partition of CPU cells in the profile's `slurm_partition`, a name or an expression of wildcards.
 
-    None if the profile names none. Snakemake evaluates such an expression per job, but `devices: auto` needs
-    the partition earlier.
+    None if there is none. Snakemake evaluates it for each job, but `devices: auto` needs it earlier.
     """
     resources = dict(workflow.resource_settings.default_resources or {})
     partition = resources.get("slurm_partition")
@@ -101,7 +97,6 @@ def remove_job_rate_limit(workflow: Workflow) -> None:
     """Let jobs of this machine start at any time.
 
     With a limit, Snakemake looks for jobs every second while a trial runs, and ends a second late
-    (snakemake/snakemake#3744). The scheduler is created after the rules are read, so call this at the start of the
-    run.
+    (snakemake/snakemake#3744). The scheduler exists only once the run starts.
     """
     workflow.scheduler.job_rate_limiter = None

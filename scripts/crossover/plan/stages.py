@@ -60,8 +60,7 @@ def path_of_row(cell: Cell, trial: int, repeat: int = 0) -> Path:
 def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], why: Sequence[Mapping[str, Any]]) -> None:
     """Write the plan of a stage, or of a repeat, atomically as JSON.
 
-    `trials` has the numbers of the trials to measure, by cell; `why` has the decisions, for each series and pair of
-    sides, or the flags of each trial.
+    `why` has the decisions, for each series and pair of sides, or the flags of each trial.
     """
     cells = [{**cell.values, "trials": list(numbers)} for cell, numbers in trials.items()]
     with atomic_path(path) as temporary:

@@ -17,7 +17,6 @@ from crossover.errors import UserError
 from crossover.plan.stages import path_of_row, planned_trials
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
-"""The measuring rules whose jobs are counted, with names for the jobs."""
 
 OUTDATING = ("measure_cell", "train_model", "collect_measurements", "analyse_run")
 """The rules that make an earlier report outdated, whether they succeed or not."""
@@ -32,7 +31,6 @@ ADDING = {
 """The rules whose output names further trials, with the line about them."""
 
 MOST_REASONS = 3
-"""Maximum number of failed jobs' reasons repeated at the end."""
 
 LEAST_FREE_BYTES = 1 << 20
 """Free bytes below which the disk counts as full; jobs on a full disk may fail without a log."""
@@ -51,7 +49,6 @@ CHATTER = (
 """Prefixes of other lines that the terminal does not show."""
 
 NOTHING_TO_DO = "Nothing to be done"
-"""Prefix of Snakemake's line if all files are up to date."""
 STOPPING = "Terminating processes on user request"
 """Prefix of Snakemake's line after Ctrl-C."""
 
@@ -68,11 +65,7 @@ def duration_words(seconds: float) -> str:
 
 
 def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str, results: str) -> str:
-    """The last lines of a run that failed or was stopped.
-
-    `failed` counts failed jobs by rule, `reasons` are the last lines of their logs, and `script` is the script that
-    reports unfinished runs.
-    """
+    """The last lines of a run that failed or was stopped; `reasons` are the last lines of the failed jobs' logs."""
     counts = ", ".join(f"{rule} {count}" for rule, count in failed.items())
     total = sum(failed.values())
     what = f"Failed: {_with_noun(total, 'job')} ({counts}); see above." if failed else "The run was stopped."
@@ -116,11 +109,7 @@ class Progress(logging.Handler):
         clock: Callable[[], float] = time.monotonic,
         rows: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """`say` prints a line; `up_to_date` is called if there is nothing to do.
-
-        `rows` gives the paths of the first grid's rows. Until refinement is planned, Snakemake does not count the
-        trials of studies that are not refined.
-        """
+        """`rows` gives the first grid's rows, which Snakemake does not all count until refinement is planned."""
         super().__init__()
         self.planned: Counter[str] = Counter()
         """Jobs of the run by rule, as known at its start."""
@@ -136,7 +125,6 @@ class Progress(logging.Handler):
         """Output of each running job of `ANSWERING` and `ADDING`."""
         self._began: float | None = None
         self._added = 0
-        """Trials added by refinement and repeats."""
         self._last_step = -1
 
     def measures(self) -> bool:
@@ -196,11 +184,9 @@ class Progress(logging.Handler):
         return not self.stopped or getattr(record, "event", None) not in ("job_error", "error")
 
     def _trials(self) -> int:
-        """Number of measuring jobs: those planned at the start, and those added since."""
         return sum(self.planned[rule] for rule in MEASURING) + self._added
 
     def _counted(self, jobs: int | str) -> str:
-        """Format the number of jobs: '12 trials and trainings'; empty without jobs."""
         names = " and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
         return f"{jobs} {names or 'trials'}" if jobs else ""
 
