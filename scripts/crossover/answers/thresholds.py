@@ -109,7 +109,6 @@ def _ranges(
 
 
 def _host(tables: RunTables, machine: str, device: str) -> dict[str, Any]:
-    """The facts about a device and its host, from a trial or a reference; empty if neither has the device."""
     rows = tables.measurements[tables.measurements["machine"] == machine]
     if len(rows):
         return next(iter(records(rows[rows["device"] == device].head(1))), {})

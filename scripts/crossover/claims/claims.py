@@ -58,7 +58,6 @@ def check_claims(
 
 
 def _machines(claim: Claim, tables: RunTables) -> list[str]:
-    """The machines with measurements or trainings for a claim; HERE if there are none."""
     studies = [claim.study, getattr(claim.form, "study", None)]
     machines = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
     return list(dict.fromkeys(pd.concat(machines))) or [HERE]
@@ -82,7 +81,6 @@ def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
 
 
 def _measure(form: Form) -> dict[str, str | None]:
-    """The columns that describe what was measured: metrics, the label of each side, and the axes that they share."""
     if isinstance(form, CrossoverBetween):
         return {"where": axes_label(form.where) or None}
     if isinstance(form, SameQuality):

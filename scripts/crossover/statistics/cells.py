@@ -133,9 +133,8 @@ def _scaled(interval: Interval, factor: float) -> Interval:
 
 
 def _peak(numbers: Columns, device: str) -> dict[str, float]:
-    """The peak memory and its parts, all from the trial whose peak is the lower median; empty if no trial has a peak.
-    On the CPU, whose allocator records no peak, the peak is the sum of the parts or, without parts, the growth of the
-    process.
+    """The peak memory and its parts, all from the trial whose peak is the lower median. On the CPU, whose allocator
+    records no peak, it is the sum of the parts or, without parts, the growth of the process.
     """
     peaks = numbers["peak_allocated_bytes"]
     if is_cpu(device):
@@ -149,10 +148,7 @@ def _peak(numbers: Columns, device: str) -> dict[str, float]:
 
 
 def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
-    """Add each cell's rate as a share of the highest rate of a matrix product on its device, in its precision.
-
-    A share may be above 1, since the peak is measured, not taken from a data sheet.
-    """
+    """Add rates as shares of the highest measured rate of a matrix product; a share may thus be above 1."""
     rates = cells["achieved_tflops"]
     of_products = rates.where(cells["workload"] == PEAK_WORKLOAD)
     peaks = of_products.groupby([cells[axis] for axis in ("machine", "device", "precision")]).transform("max")

@@ -116,7 +116,6 @@ def _caveat(word: str, sizes: Sequence[float]) -> dict[str, Any]:
 
 
 def _zeros(curve: Curve) -> list[_Zero]:
-    """The zeros at which the curve changes its sign, in ascending order."""
     signs = np.sign(curve.advantages.mean)
     zeros = []
     for below, above in pairwise(np.flatnonzero(signs).tolist()):
@@ -152,9 +151,7 @@ def _single_crossing(
 
 
 def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
-    """The ends of the connected part of the 95 % set around the zeros between two opposite significant signs.
-    Apart from rounding, this part lies within the measured range.
-    """
+    """The connected part of the 95 % set around the zeros; apart from rounding, it lies within the measured range."""
     tied = first.above - first.below > 1, last.above - last.below > 1
     left = curve.leaves_set(float(curve.log_sizes[first.below + 1]) if tied[0] else first.log_size, first.below, -1)
     right = curve.leaves_set(float(curve.log_sizes[last.above - 1]) if tied[1] else last.log_size, last.above - 1, 1)
@@ -185,9 +182,8 @@ def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Cr
 
 
 def _edge_tie(advantages: Advantages, first: int, last: int, unsure: dict[str, Any]) -> Crossover:
-    """The crossover with a tie at one end of the range, bounded by the last significant size before the tie; with ties
-    at both ends, unbounded. The 95 % set would end closer to the tie, but no size beyond the last gap constrains the
-    curve there.
+    """Bounded by the last significant size before the tie. The 95 % set would end closer to the tie, but no size beyond
+    the last gap constrains the curve there.
     """
     at_start, at_end = first > 0, last < len(advantages.sizes) - 1
     if at_start and at_end:

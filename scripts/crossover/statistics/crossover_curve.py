@@ -47,7 +47,6 @@ class Advantages:
 
     @property
     def has_intervals(self) -> bool:
-        """True if there are intervals at two sizes or more, or at the only size."""
         return has_intervals(self.variance + self.shared.variance)
 
     def errors(self, variance: Floats, fourth: Floats, together: int = 1, confidence: float = LEVEL) -> Floats:
@@ -58,16 +57,13 @@ class Advantages:
         """The sign of L at each size (-1, 0 or 1), or 0 where it is not significant.
 
         The one-sided level at each size is MOST_WRONG / number of sizes (Bonferroni), or MOST_WRONG / 3 with fewer than
-        three sizes, and thus stricter than that of the 95 % set. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or
-        more counts as significant.
+        three sizes, and thus stricter than that of the 95 % set.
         """
         errors = self.errors(self.variance, self.fourth, max(3, len(self.sizes)), 1 - 2 * MOST_WRONG)
         return sure_signs(self.mean, errors)
 
     def significant_ends(self) -> tuple[float | None, float | None]:
-        """The largest size with a significant sign of -1 and the smallest with 1; None where there is none. Without
-        `has_intervals`, both are None.
-        """
+        """The largest size with a significant sign of -1 and the smallest with 1; both None without `has_intervals`."""
         signs = self.sure_signs() if self.has_intervals else np.zeros(len(self.sizes))
         slower, faster = self.sizes[signs < 0], self.sizes[signs > 0]
         return (float(slower[-1]) if len(slower) else None), (float(faster[0]) if len(faster) else None)
@@ -81,9 +77,7 @@ def advantages_of_table(
     *,
     constant: bool = False,
 ) -> Advantages:
-    """The advantages from the arguments of `estimate_crossover`. Times that are not finite or not above 0 are ignored.
-    Several rows of one trial come from one process and count once, with the mean of their logarithms.
-    """
+    """The advantages, from the arguments of `estimate_crossover`. Rows of one trial share a process and count once."""
     table = measurements[measurements["side"].isin([baseline, contender])]
     seconds = table["step_time_s"].to_numpy(float, na_value=np.nan)
     logs = np.full(len(seconds), np.nan)
@@ -107,10 +101,7 @@ def advantages_of_table(
 def advantages_of_cells(
     cells: Mapping[float, tuple[Floats, Floats]], resolution: float = CLOCK_RESOLUTION, *, constant: bool = False
 ) -> Advantages:
-    """The advantages from ln(seconds) of the baseline's and the contender's trials, by size in ascending order.
-
-    The variance between trials of each side is shared over its sizes (`crossover.statistics.shrinkage`).
-    """
+    """The advantages from ln(seconds) of the baseline's and the contender's trials, by size in ascending order."""
     complete = {size: sides for size, sides in cells.items() if all(map(len, sides))}
     baseline, contender = (
         [SampleMean.of(sides[side].tolist(), resolution) for sides in complete.values()] for side in (0, 1)
@@ -128,9 +119,7 @@ def advantages_of_cells(
 
 @dataclass(frozen=True)
 class Curve:
-    """The interpolated advantage L~ over ln(size), with errors due to the spread of trials and to the bend of the curve
-    between sizes.
-    """
+    """The interpolated advantage L~ over ln(size), with errors from the spread of trials and from the curve's bend."""
 
     advantages: Advantages
     log_sizes: Floats

@@ -55,9 +55,8 @@ def with_costs(
 ) -> pd.DataFrame:
     """Add a column for each of COSTS: seconds, joules and money per step, and seconds per run.
 
-    Costs are NaN for a trial that is not ok; energy also if its counter did not change, money without a price, and
-    the time of a run without `steps_per_run` or a known start-up. A price is for the whole machine, so all CPU sides of
-    a machine have the same price.
+    Costs are NaN for a trial that is not ok; energy also if its counter did not change, money without a price, and the
+    time of a run without `steps_per_run` or a known start-up.
     """
     ok = measurements["status"] == "ok"
     joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)
@@ -73,7 +72,6 @@ def with_costs(
 
 
 def _run_times(measurements: pd.DataFrame, runs: StepsOfRuns) -> pd.Series:
-    """Seconds of the whole run of a study at each trial's step time, start-up included."""
     of_runs = measurements[measurements["study"].isin([study for study, steps in runs.items() if steps])]
     keys = zip(of_runs["study"], of_runs["batch_size"], strict=True)
     steps = np.array([steps_of_run(runs[study], batch_size) for study, batch_size in keys], dtype=float)
@@ -82,9 +80,7 @@ def _run_times(measurements: pd.DataFrame, runs: StepsOfRuns) -> pd.Series:
 
 
 class Interpolation:
-    """Log-log interpolation from x to y, exact at the points and constant beyond them; None for None or without points.
-    Points at which x or y is NaN or not above 0 are ignored.
-    """
+    """Log-log interpolation from x to y, exact at the points and constant beyond them."""
 
     def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
         points = np.stack([np.asarray(x, float), np.asarray(y, float)], axis=1)

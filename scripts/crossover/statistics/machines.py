@@ -68,11 +68,7 @@ def _ranked_line(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterator
 
 
 def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row]:
-    """The rows of a point, by rank.
-
-    The intervals of the ratios to the first side are simultaneous, since this side was chosen by the same times
-    (`crossover.statistics.choices`). Intervals of a reference include the differences between hosts (`host_spread`).
-    """
+    """The intervals of the ratios to the first side are simultaneous, since it was chosen by the same times."""
     means = [_mean(cell, OF_STEPS[cost]) for cell in cells]
     order = sorted(range(len(cells)), key=lambda index: means[index].mean)
     for rank, index in enumerate(order, 1):
@@ -118,9 +114,7 @@ def _of_run(per_step: Row, steps: int) -> dict[str, float]:
 
 
 def shown_column(row: Row) -> str:
-    """The columns of the cost by which a row is ranked: per run if the study has `steps_per_run`, otherwise per step;
-    braces as in OF_STEPS.
-    """
+    """The columns of the cost by which a row is ranked, per run or per step; braces as in OF_STEPS."""
     return (OF_RUN if row["steps"] else OF_STEPS)[row["ranked_by"]]
 
 
@@ -159,5 +153,4 @@ def is_ranking(rows: pd.DataFrame) -> bool:
 
 
 def sides_of(rows: pd.DataFrame) -> frozenset[Side]:
-    """The sides in rows of table `machines`."""
     return frozenset(zip(rows["machine"], rows["device"], strict=True))

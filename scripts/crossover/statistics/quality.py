@@ -55,9 +55,7 @@ def compared_cells(quality: pd.DataFrame) -> pd.DataFrame:
 def _differences(
     trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The differences of each cell from the CPU in fp32, over the seeds that are ok on both sides. The intervals of a
-    metric are simultaneous over the cells of a study and machine.
-    """
+    """The intervals of a metric are simultaneous over the cells of a study and machine."""
     ok = trainings[trainings["status"] == "ok"]
     baseline = is_baseline(ok)
     pairs = ok[~baseline].merge(ok[baseline], on=[*MODEL_AXES, "seed"], suffixes=("", "_baseline"))
@@ -71,7 +69,6 @@ def _differences(
 
 
 def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any]:
-    """The differences of a cell's metrics from those of the CPU in fp32; `together` as in `t_quantile`."""
     labels = np.asarray(pairs["labels"].iloc[0])
     rarest = int(np.unique(labels, return_counts=True)[1].min())
     side, baseline = (
@@ -164,7 +161,6 @@ def _names(study: str, trainings: pd.DataFrame, named: Sequence[str] | None) -> 
 
 
 def _report_columns(row: Mapping[Any, Any], names: list[str], baseline: Any) -> dict[str, Any]:
-    """scikit-learn's classification report as columns; a class that is never predicted has precision 0."""
     from sklearn.metrics import classification_report  # slow to import, and few runs train models
 
     report = classification_report(

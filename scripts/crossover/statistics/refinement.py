@@ -113,9 +113,7 @@ def _bisect(crossover: Crossover, measured: Collection[int], granularity: int, s
 
 
 def _in_doubt(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
-    """The sizes within the bracket; without a bracket, the undecided sizes and their neighbours. If single trials cross
-    several times, which may be chance, all sizes.
-    """
+    """If single trials cross several times, which may be chance, all sizes are in doubt."""
     if (bracket := _bracket(crossover)) is not None:
         low, high = bracket
         return [size for size in measured if low <= size <= high]
@@ -126,13 +124,11 @@ def _in_doubt(crossover: Crossover, measured: Sequence[int], *, single_trials: b
 
 
 def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
-    """The two multiples of the granularity around the geometric mean of `low` and `high`."""
     below = math.isqrt(low * high) // granularity * granularity
     return below, below + granularity
 
 
 def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
-    """The size strictly between both ends that is nearest to their geometric mean; the smaller of two equally near."""
     middle = math.log(low * high) / 2
     between = sorted(size for size in sizes if low < size < high)
     return min(between, key=lambda size: abs(math.log(size) - middle), default=None)
@@ -254,7 +250,6 @@ def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
 def _pairings_to_refine(
     measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes
 ) -> Iterator[Pairing]:
-    """The pairings whose crossover is refined; of devices, only those with the CPU on all of its cores."""
     for pairing in pairings(measurements, x_axes):
         is_refined = pairing.pair in refinements[str(pairing.series["study"])].pairs
         if is_refined and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):

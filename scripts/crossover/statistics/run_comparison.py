@@ -73,7 +73,6 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
 
 
 def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object]:
-    """The columns about the code of a cell, if it differs or may differ."""
     models, keys, packages = (
         [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
     )
