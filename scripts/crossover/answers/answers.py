@@ -43,10 +43,8 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
 
 
 def by_relevance(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
-    """The tables of a study with its most relevant crossovers first.
-
-    These are the crossovers that match its first published claim on a crossover; without such a claim, those with a
-    known position or bound.
+    """The tables of a study, with the crossovers that match its first published claim on a crossover first; without
+    such a claim, those with a known position or bound.
     """
     claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
     published = [claim.form for claim in claims if claim.source != OURS]

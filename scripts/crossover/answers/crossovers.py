@@ -289,9 +289,8 @@ def _transfer_answer(transferred: dict[str, Any], resident: dict[str, Any], vari
 
 
 def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The crossovers of accelerators with the CPU, both in their fastest configurations, and how far tuning moves them.
-
-    Without crossovers of tuned devices, the speed-up that tuning gives each device.
+    """The crossovers of accelerators with the CPU, both in their fastest configurations, and how far tuning moves them;
+    without such crossovers, the speed-up that tuning gives each device.
     """
     axes = best_axes(x_axis)
     varied_axes = varying(tables.cells, axes)

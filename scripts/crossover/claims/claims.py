@@ -23,9 +23,8 @@ def check_claims(
 ) -> pd.DataFrame:
     """One row per claim and machine on which its study was measured, or with machine HERE if there is no such machine.
 
-    A claim has the keys of a claim in config/schema.yaml, and `study`. Only the measurements, crossovers and quality of
-    `tables` are used. `steps_per_run` maps a study to the length of its published run. Raises UserError if a claim is
-    malformed, or selects several cells for a side or several series.
+    A claim has the keys of a claim in config/schema.yaml, and `study`. `steps_per_run` is by study. Raises UserError if
+    a claim is malformed, or selects several cells for a side or several series.
     """
     tables = replace(tables, measurements=on_all_cores(tables.measurements))
     rows = []

@@ -183,7 +183,6 @@ class BestSeries:
 
 
 def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes) -> Iterator[BestSeries]:
-    """The series of the studies with `candidates`."""
     for study, spec in candidates.items():
         axes, along = best_axes(x_axes[study]), X_AXES[x_axes[study]]
         rows = measurements[

@@ -79,7 +79,6 @@ def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.Data
 
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:
-    """The columns BOTTLENECKS of a cell, from its trials."""
     splits = [split_of(trial, roofs) for trial in trials]
     columns: dict[str, Any] = {"remedy_trials": len(trials)}
     shares = {name: share_over_trials([split[name] for split in splits]) for name in SPLIT}
@@ -175,7 +174,6 @@ class Remedy(NamedTuple):
 
 
 def _remedies(cause: str, seconds: Seconds, roofs: RoofTimes) -> Iterator[Remedy]:
-    """The remedies for a cause; `after_s` is NaN for a remedy that the trial did not try."""
     step_s, held_s, prepared_s = seconds["split_step_s"], seconds["held_s"], seconds["prepared_s"]
     working_s = seconds["working_s"]
     copies_s = _or_0(seconds["transfer_s"])

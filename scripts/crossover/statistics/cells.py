@@ -51,10 +51,10 @@ def summarise(
 ) -> pd.DataFrame:
     """Table `cells`: one row per cell, summarised from its trials.
 
-    `first_points` has, by study, the axis along which refinement adds points and the points of the first grid. A cell
-    at another point is marked as refined; in a study without an entry, no cell is. `prices` is as for `hourly_price`.
-    `origin` is one of ORIGINS in `crossover.tables.registry`. A cell is `ok` if all its trials are. Otherwise it has
-    the status of the first trial that is not ok, and its time comes from the ok trials.
+    `first_points` has, by study, the axis along which refinement adds points and the points of the first grid; a cell
+    at another point is marked as refined. `prices` is as for `hourly_price`. `origin` is one of ORIGINS in
+    `crossover.tables.registry`. A cell with a trial that is not ok has the status of the first such trial, and its time
+    comes from the ok ones.
     """
     # Arrays are much faster than a pandas table per cell.
     columns = {
@@ -119,8 +119,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
 def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) -> float:
     """Price per hour of the whole machine, even if a step uses only a part of it; NaN if none is given.
 
-    The price of a reference is looked up under its name, then under its device; that of this machine under its device,
-    then under `here`.
+    A reference's price is looked up under its name, then its device; this machine's under its device, then `here`.
     """
     keys = [BASELINE if is_cpu(device) else device]
     keys = [*keys, HERE] if machine == HERE else [machine, *keys]
@@ -166,6 +165,6 @@ def _present(values: Floats) -> list[float]:
 
 
 def _median(values: Floats) -> float:
-    """The lower median, which is a measured value; NaN without values."""
+    """The lower median, which is a measured value."""
     measured = sorted(_present(values))
     return measured[(len(measured) - 1) // 2] if measured else math.nan

@@ -70,9 +70,8 @@ def estimate_crossover(
 
     `measurements` has columns size, side, trial and step_time_s (seconds, or another cost; NaN if a trial has none). A
     size is used if both sides have a time. With several sizes, there is no interval if a side has two trials at fewer
-    than two of them; the status is then based on leads of ONE_TRIAL_LEAD. Several rows of one trial count as one.
-    `resolution` is that of a cost, as a share of the cost (`crossover.statistics.intervals.RESOLUTIONS`). With
-    `constant`, the contender has the same trials at every size.
+    than two of them; the status is then based on leads of ONE_TRIAL_LEAD. `resolution` is a share of the cost
+    (`crossover.statistics.intervals.RESOLUTIONS`). With `constant`, the contender has the same trials at every size.
 
     Raises ValueError for a size that is unknown, infinite or not above 0.
     """
@@ -85,7 +84,6 @@ def estimate_crossover(
 
 
 def crossover_of(advantages: Advantages) -> Crossover:
-    """The crossover from the advantages at all sizes."""
     slower_up_to, faster_from = advantages.significant_ends()
     unsure = tuple(advantages.sizes[advantages.sure_signs() == 0].tolist())
     return replace(_crossing(advantages), slower_up_to=slower_up_to, faster_from=faster_from, unsure=unsure)

@@ -152,10 +152,9 @@ class Curve:
         return np.asarray(np.abs(value) - bend - trials)
 
     def _kinked(self, gap: int, share: Floats, line: Floats) -> Floats:
-        """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only.
-
-        That is the nearer of the two neighbouring lines, extended into the gap. If one is missing, or if they lie on
-        opposite sides of the straight line, the result is the straight line.
+        """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only:
+        the nearer of the two neighbouring lines, extended into the gap; the straight line if these lie on opposite
+        sides of it.
         """
         if not 0 < gap < len(self.log_sizes) - 2:
             return line
@@ -168,9 +167,7 @@ class Curve:
         return line + np.where(before * after > 0, nearer, 0.0)
 
     def leaves_set(self, log_size: float, gap: int, step: int) -> float | None:
-        """The size at which the part of the set around a point ends to the left (step -1) or right (1); None if it
-        reaches the end of the measured range.
-        """
+        """The size where the set around a point ends to the left (step -1) or right (1); None if beyond the sizes."""
         while 0 <= gap < len(self.log_sizes) - 1:
             start, end = float(self.log_sizes[gap]), float(self.log_sizes[gap + 1])
             shares = np.linspace((log_size - start) / (end - start), 1.0 if step > 0 else 0.0, STEPS + 1)
@@ -181,7 +178,6 @@ class Curve:
         return None
 
     def _edge(self, gap: int, inside: float, outside: float) -> float:
-        """The share of the way through a gap at which the set ends, between a share inside and one outside."""
 
         def excess(share: float) -> float:
             return float(self.excess(gap, np.array([share]))[0])

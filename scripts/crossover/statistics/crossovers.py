@@ -36,8 +36,7 @@ def crossovers_of(
 ) -> pd.DataFrame:
     """Table `crossovers`: one row per series, pair and cost with values; headline pairs always have a row for time.
 
-    `prices` is as for `hourly_price`. `candidates` are those of the studies that compare devices at their best, and
-    `runs` are the steps per run, both by study.
+    `prices` is as for `hourly_price`; `candidates` and `runs` (steps per run) are by study.
     """
     priced = with_costs(of_own_grid(measurements, candidates or {}), prices, runs)
     at_best = (series.pairings() for series in best_series(measurements, candidates or {}, x_axes))
@@ -154,7 +153,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
 
 
 def _unknown_side(pairing: Pairing, cost: str) -> str | None:
-    """The caveat for a side that has times but no value of this cost; None without such a side."""
+    """The caveat for a side that has times but no value of this cost."""
     for word, side in (("baseline_unknown", pairing.baseline), ("contender_unknown", pairing.contender)):
         trials = pairing.trials[pairing.trials["side"] == side]
         if trials["time"].notna().any() and trials[cost].isna().all():

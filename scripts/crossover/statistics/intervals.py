@@ -91,8 +91,7 @@ def interval_of(row: Mapping[str, Any], name: str) -> Interval:
 
 
 def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) -> Any:
-    """Student's two-sided t quantile, with Bonferroni's correction for `together` intervals; in the shape of `freedom`.
-    """
+    """Student's two-sided t quantile with Bonferroni's correction for `together` intervals, shaped as `freedom`."""
     return special.stdtrit(freedom, 1 - (1 - confidence) / 2 / together)
 
 
@@ -173,8 +172,7 @@ def has_intervals(half_widths: Floats) -> bool:
 def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
     """The sign of each log ratio of a series (-1, 0 or 1), or 0 where it is not significant.
 
-    With `has_intervals`, a log ratio without a finite half width is not significant. Otherwise a lead of ONE_TRIAL_LEAD
-    or more counts as significant.
+    Without `has_intervals`, a lead of ONE_TRIAL_LEAD or more counts as significant.
     """
     thresholds = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
     return np.where(np.abs(log_ratios) >= thresholds, np.sign(log_ratios), 0.0)
@@ -215,8 +213,7 @@ def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
 def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
     """Compare a contender with a baseline: one of COMPARISONS, or `more` or `less` in place of the first two.
 
-    `ratio` is the baseline's time over the contender's. The two are equivalent if the interval of the ratio
-    lies between 1 / (1 + margin) and 1 + margin.
+    `ratio` is the baseline's time over the contender's; `margin` is the excess over 1 that counts as equivalent.
     """
     low, high = (None if end is None else math.log(end) for end in (ratio.low, ratio.high))
     return decided(low, high, math.log1p(margin), more, less)

@@ -40,9 +40,8 @@ def line_axes(x_axis: str) -> list[str]:
 def machines_of(cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, Any]) -> pd.DataFrame:
     """The ranks of the sides of each line, at the points at which the largest set of sides has times.
 
-    `x_axes` are those of the studies to rank; studies over `cpu_threads` are left out. A CPU is ranked on all of its
-    cores. If at least two sides have a price, these are ranked by money, without the others; otherwise all are ranked
-    by time.
+    `x_axes` are those of the studies to rank; studies over `cpu_threads` are left out. If at least two sides have a
+    price, these are ranked by money, without the others; otherwise all are ranked by time.
     """
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     rows = [
@@ -130,8 +129,7 @@ class FirstPlace:
 def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
     """The first places on a line of table `machines`, in ascending order along the x axis.
 
-    Points at which no side is significantly behind are left out. A range continues as long as a side is among the first
-    at all of its points.
+    A range continues as long as a side is among the first at all of its points.
     """
     leading: dict[float, frozenset[Side]] = {}
     for row in records(rows[~rows["behind"].astype(bool)]):

@@ -51,9 +51,7 @@ class Jobs:
         return SampleMean.of(totals_s, PHASE_RESOLUTION_S + steps * self.step_resolution_s)
 
     def covariances(self) -> tuple[float, float, float]:
-        """Variance of the mean start-up, covariance of both means, and variance of the mean step time; needs two
-        trials.
-        """
+        """Variance of the mean start-up, covariance of both means, variance of the mean step time; needs two trials."""
         (startup, both), (_, step) = np.cov(self.startups_s, self.steps_s) / len(self.steps_s)
         return (
             max(startup, reading_error(PHASE_RESOLUTION_S) ** 2),

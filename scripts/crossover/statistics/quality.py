@@ -29,8 +29,7 @@ ADDED_ROWS = 4
 def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
     """One row per training: scikit-learn's report as columns, and the differences of its cell from the CPU in fp32.
 
-    `class_names` has the names of each study's classes, or None to number them. Raises UserError if a study names
-    fewer classes than the data have.
+    `class_names` is by study; None numbers the classes. Raises UserError for fewer names than classes in the data.
     """
     baselines = {
         (*(row[axis] for axis in MODEL_AXES), row["seed"]): row["predictions"]
@@ -89,9 +88,9 @@ def scores_of_rows(
 ) -> dict[str, NDArray[np.float64]]:
     """For each metric, a score per row: the metric is the mean of the scores; their variance gives its sampling error.
 
-    For accuracy, the score of a row is 1 if it was predicted correctly, otherwise 0. For F1, it is the metric plus the
-    row's influence on it, by the derivative of F1 = 2 TP / (rows of the class + rows predicted as the class). This is
-    the infinitesimal jackknife (Efron, "Nonparametric estimates of standard error", 1981).
+    For F1, the score is the metric plus the row's influence on it, by the derivative of F1 = 2 TP / (rows of the class
+    + rows predicted as the class): the infinitesimal jackknife (Efron, "Nonparametric estimates of standard error",
+    1981).
     """
     right = labels == predictions
     support = np.bincount(labels, minlength=classes)

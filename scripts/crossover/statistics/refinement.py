@@ -151,11 +151,10 @@ def plan_stage(
     candidates: CandidatesByStudy | None = None,
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
     """The numbers of the trials that a stage, numbered from 1, adds to each cell, and the decision for each series and
-    pair with the crossover on which it is based.
+    pair.
 
-    The mappings are by study: `refinements` are the settings, `x_axes` the x axis of crossovers, `trials` the
-    number of trials of the run, without `extra_trials`, and `candidates` those of a study that compares devices at
-    their best.
+    The mappings are by study; `trials` is the number of trials of the run, without `extra_trials`, and `candidates`
+    those of a study that compares devices at their best.
     """
     with_times = with_ok_times(measurements)
     timed = of_own_grid(with_times, candidates or {})
@@ -211,9 +210,7 @@ def plan_stage(
 def trials_of_candidates(
     device: CandidatesAtSizes, plan: Plan, crossover: Crossover, first: int
 ) -> dict[tuple[Candidate, int], set[int]]:
-    """The numbers of the trials that a plan adds to a device's candidates in play, and those of the `first` trials that
-    they lack.
-    """
+    """The trials that a plan adds to a device's candidates in play, and those of the `first` trials that they lack."""
     added = {key: set(numbers) for key, numbers in device.unfinished(first).items()}
     for size, numbers in plan.numbers(first).items():
         near = [round(end) for end in crossover.bracket or () if end is not None] if size in plan.sizes else [size]
@@ -225,7 +222,6 @@ def trials_of_candidates(
 
 
 def _along(x_axis: str) -> str:
-    """The column along which points are added for an x axis; it has whole numbers."""
     return CPU_THREADS if x_axis == CPU_THREADS else X_AXES[x_axis]
 
 

@@ -93,7 +93,7 @@ def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object
 
 
 def _differing_packages(*runs: set[str]) -> str:
-    """The packages with different versions, as in 'torch 2.12.0 against 2.13.0', from the JSON texts of both runs."""
+    """As in 'torch 2.12.0 against 2.13.0', from the JSON texts of both runs."""
     versions: list[dict[str, set[str]]] = [{}, {}]
     for texts, of_run in zip(runs, versions, strict=True):
         for name, version in (item for text in texts for item in json.loads(text).items()):
