@@ -173,7 +173,6 @@ def crossover_columns(row: Mapping[str, Any], contender: str, baseline: str) -> 
 
 
 def _sides(row: Mapping[str, Any], with_product_names: bool) -> tuple[str, str]:
-    """The names of the contender and the baseline, as short as possible without ambiguity."""
     if row["contender"] is None:
         return "GPU", side_word(row["baseline"])
     device = side_word(row["device"])

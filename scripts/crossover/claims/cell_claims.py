@@ -116,9 +116,7 @@ def _with_statuses(label: str, statuses: pd.Series) -> str:
 
 
 def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Series:
-    """A metric by trial, in the unit of its column: the mean of a list, NaN for a missing value. Raises NoFindingError
-    if all values are missing or one is not above 0.
-    """
+    """A metric by trial, the mean of a list. Raises NoFindingError if all values are missing or one is not above 0."""
     if side.metric == "samples_per_s":
         samples = rows["samples_per_step"].fillna(rows["batch_size"]).astype(float)
         values = samples / rows["step_time_s"].astype(float)

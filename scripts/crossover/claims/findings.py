@@ -63,7 +63,6 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """One of VERDICTS."""
         return REASONS[self.reason]
 
 

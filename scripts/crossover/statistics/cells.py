@@ -155,7 +155,6 @@ def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def numbers_of(values: pd.Series) -> Floats:
-    """A column as floats; a missing value is NaN."""
     return pd.to_numeric(values).to_numpy(float, na_value=np.nan)
 
 

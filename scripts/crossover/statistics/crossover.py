@@ -29,9 +29,7 @@ class Crossover:
     low: float | None = None
     """Lower end of the connected part of the 95 % set around the crossover; None if open or unknown."""
     high: float | None = None
-    """Upper end. With `edge_tie`, at most one end is known, a measured size: a crossover can lie only below `high`, or
-    only above `low`.
-    """
+    """Upper end; with `edge_tie`, at most one end is known: a crossover can lie only below `high` or above `low`."""
     bracket: tuple[float | None, float | None] | None = None
     """The nearest sizes between which the advantage changes its sign; without an interval, the nearest sizes at which a
     side leads by ONE_TRIAL_LEAD. With `edge_tie` and without an interval, the end beyond the measured sizes is None.

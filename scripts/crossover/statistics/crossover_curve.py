@@ -37,9 +37,7 @@ class Advantages:
     variance: Floats
     """Variance of the mean, with the spread of each side shared over the sizes; NaN if unknown."""
     fourth: Floats
-    """Sum over both sides of (variance of the side's mean)^2 / degrees of freedom. The degrees of freedom of L are
-    variance^2 / fourth.
-    """
+    """Sum over sides of (variance of the side's mean)^2 / degrees of freedom; those of L are variance^2 / fourth."""
     incomplete: tuple[float, ...]
     """Sizes at which a side has no time."""
     shared: SampleMean = WITHOUT_ERROR

@@ -145,7 +145,6 @@ def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
 
 
 def is_ranking(rows: pd.DataFrame) -> bool:
-    """True if rows of table `machines` have at least LEAST_RANKED sides, or two CPUs."""
     sides = sides_of(rows)
     return len(sides) >= LEAST_RANKED or (len(sides) > 1 and all(is_cpu(device) for _, device in sides))
 

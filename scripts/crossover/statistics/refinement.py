@@ -69,9 +69,8 @@ def plan_refinement(
     3. The last stage adds `extra_trials` at the sizes of a bracket, if the interval is unknown or wider than the
        target.
 
-    `crossover` is over sizes, and `measured` are the measured sizes. New sizes are multiples of `granularity`, or are
-    taken from `sizes` if the workload can build only these. `to_x` maps a size to the x axis, on which the target width
-    is defined.
+    `crossover` is over sizes. New sizes are multiples of `granularity`, or are taken from `sizes` if the workload can
+    build only these. `to_x` maps a size to the x axis, on which the target width is defined.
     """
     if stage <= refinement.bisections:
         return _bisect(crossover, measured, granularity, sizes)
@@ -150,8 +149,7 @@ def plan_stage(
     trials: Mapping[str, int],
     candidates: CandidatesByStudy | None = None,
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
-    """The numbers of the trials that a stage, numbered from 1, adds to each cell, and the decision for each series and
-    pair.
+    """The numbers of the trials that a stage (from 1) adds to each cell, and the decision for each series and pair.
 
     The mappings are by study; `trials` is the number of trials of the run, without `extra_trials`, and `candidates`
     those of a study that compares devices at their best.
@@ -226,7 +224,6 @@ def _along(x_axis: str) -> str:
 
 
 def _plain_axes(pairing: Pairing) -> dict[str, Any]:
-    """The axes of a pairing's series as Python values instead of NumPy scalars."""
     return {axis: value.item() if isinstance(value, np.generic) else value for axis, value in pairing.series.items()}
 
 

@@ -111,7 +111,6 @@ def _values(cell: pd.DataFrame, column: str) -> set[str]:
 
 
 def times_s(cell: pd.DataFrame | None) -> list[float]:
-    """The times of a cell's ok trials; empty for None."""
     return [] if cell is None else [float(time) for time in cell.loc[cell["status"] == "ok", "step_time_s"]]
 
 
