@@ -174,6 +174,7 @@ class Remedy(NamedTuple):
 
 
 def _remedies(cause: str, seconds: Seconds, roofs: RoofTimes) -> Iterator[Remedy]:
+    """`after_s` is NaN for a remedy that the trial did not try."""
     step_s, held_s, prepared_s = seconds["split_step_s"], seconds["held_s"], seconds["prepared_s"]
     working_s = seconds["working_s"]
     copies_s = _or_0(seconds["transfer_s"])

@@ -51,10 +51,10 @@ def summarise(
 ) -> pd.DataFrame:
     """Table `cells`: one row per cell, summarised from its trials.
 
-    `first_points` has, by study, the axis along which refinement adds points and the points of the first grid; a cell
-    at another point is marked as refined. `prices` is as for `hourly_price`. `origin` is one of ORIGINS in
-    `crossover.tables.registry`. A cell with a trial that is not ok has the status of the first such trial, and its time
-    comes from the ok ones.
+    `first_points` has, by study, the axis along which refinement adds points and the points of the first grid. A cell
+    at another point is marked as refined; in a study without an entry, no cell is. `prices` is as for `hourly_price`.
+    `origin` is one of ORIGINS in `crossover.tables.registry`. A cell is `ok` if all its trials are. Otherwise it has
+    the status of the first trial that is not ok, and its time comes from the ok trials.
     """
     # Arrays are much faster than a pandas table per cell.
     columns = {

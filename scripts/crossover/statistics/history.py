@@ -51,7 +51,8 @@ def changes(logs: Floats, lines: int) -> list[int]:
 
     This is circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based
     DNA copy number data", Biostatistics 2004): the segment with the largest t statistic against the rest is split off
-    if that is significant after Bonferroni correction. Unlike a penalty per change, this bounds the false-alarm rate.
+    if significant after Bonferroni correction for all segments and lines. Unlike a penalty per change, this bounds the
+    false-alarm rate.
     """
     return _changes(logs, lines * len(_stretches(len(logs))))
 
