@@ -52,8 +52,7 @@ class Choice:
 
 
 def choose(cells: Sequence[SampleMean], fixed: int | None = None) -> Choice:
-    """The fastest of two or more cells, compared with `fixed` or, if that is None or the fastest, the second fastest.
-    """
+    """The fastest of two or more cells, compared with `fixed` or, if that is None or the fastest, the next fastest."""
     chosen, following, *_ = sorted(range(len(cells)), key=lambda index: cells[index].mean)
     ratios = {
         index: ratio_of(cells[chosen], cell, len(cells) - 1) for index, cell in enumerate(cells) if index != chosen

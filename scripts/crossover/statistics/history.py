@@ -49,10 +49,9 @@ def _line(trials: pd.DataFrame, lines: int) -> pd.DataFrame:
 def changes(logs: Floats, lines: int) -> list[int]:
     """The indices of the runs at which the level of a line changes, from the logarithm of each run's time.
 
-    This is circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based
-    DNA copy number data", Biostatistics 2004): the segment with the largest t statistic against the rest is split off
-    if significant after Bonferroni correction for all segments and lines. Unlike a penalty per change, this bounds the
-    false-alarm rate.
+    Circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based DNA copy
+    number data", Biostatistics 2004): the segment with the largest t against the rest is split off if significant after
+    Bonferroni correction for all segments and lines. Unlike a penalty per change, this bounds the false-alarm rate.
     """
     return _changes(logs, lines * len(_stretches(len(logs))))
 
