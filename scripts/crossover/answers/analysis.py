@@ -32,7 +32,6 @@ from crossover.tables.registry import CANDIDATES
 from crossover.tables.run_tables import RunTables, run_tables, table_of
 
 COMPARED = ["machine", *KEPT, *STARTUP_COLUMNS]
-"""Columns that comparisons need."""
 
 
 def analyse(

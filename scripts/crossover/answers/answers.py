@@ -33,10 +33,7 @@ LISTS = ("near", "winner_configurations", "loser_configurations", "caveats")
 
 
 def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """One row per answer, study by study.
-
-    `studies` maps names to study files completed with defaults.
-    """
+    """One row per answer, study by study; `studies` maps names to study files completed with defaults."""
     rows = [
         {"study": name, "machine": HERE, "main": False} | {column: [] for column in LISTS} | row
         for name, spec in studies.items()
@@ -46,10 +43,8 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
 
 
 def by_relevance(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
-    """The tables of a study with its most relevant crossovers first.
-
-    These are the crossovers that match its first published claim on a crossover; without such a claim, those with a
-    known position or bound.
+    """The tables of a study, with the crossovers that match its first published claim on a crossover first; without
+    such a claim, those with a known position or bound.
     """
     claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
     published = [claim.form for claim in claims if claim.source != OURS]
@@ -75,7 +70,6 @@ def _study_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 
 def _time_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """Answers on comparisons; if a study has `asks`, only those that it asks for are main answers."""
     asks = Asks.of_study(spec)
     if asks is None:
         return _answers_for_figures(tables, spec)
@@ -83,7 +77,6 @@ def _time_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 
 def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """The answers that the kinds of a study's figures imply: crossovers or other comparisons."""
     x_axis = spec["x_axis"]
     if not asks_for_crossovers(spec["figures"]):
         return comparison_answers(tables, spec)
@@ -131,7 +124,6 @@ def _claim_answer(claim: Mapping[str, Any]) -> Row:
 
 
 def _with_fullest_memory_as_main(rows: Sequence[Row]) -> list[Row]:
-    """Make the answer with the most cells out of memory (if tied, with the largest share in use) a main one."""
 
     def fullness(row: Row) -> tuple[int, float]:
         return row["lost"], (row["value"] or 0) / row["capacity"] if row["capacity"] else 0

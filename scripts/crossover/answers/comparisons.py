@@ -71,7 +71,6 @@ def _has_one_cell_per_device(cells: pd.DataFrame) -> bool:
 
 
 def _for_each_device(cells: pd.DataFrame, answer: Callable[[pd.DataFrame], Row]) -> list[Row]:
-    """Apply a function to the timed cells of each device of each machine."""
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     answers = []
     for machine, machine_cells in timed.groupby("machine", sort=False):
@@ -85,7 +84,6 @@ def _for_each_device(cells: pd.DataFrame, answer: Callable[[pd.DataFrame], Row])
 
 
 def _highest_throughput(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """The highest throughput of these cells, corrected for selection bias."""
     rows = records(cells)
     times_s = [_times_per_sample(cell, measurements) for cell in rows]
     best = fastest([np.log(times) for times in times_s])
@@ -108,7 +106,6 @@ def _highest_throughput(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
 
 
 def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[float]:
-    """Seconds per sample of each ok trial of a cell."""
     samples = float(cell["samples_per_s"] * cell["step_time_s"])
     trials = rows_with(measurements, CELL_AXES, cell)
     ok = trials[trials["status"] == "ok"]
@@ -116,11 +113,7 @@ def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[
 
 
 def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
-    """The speed-up per sample of the fastest setting over the baseline setting, at the largest size.
-
-    If the baseline setting is the fastest or was not measured, the second fastest setting takes its place. If there is
-    only one setting, the answer is the time of a step.
-    """
+    """The speed-up per sample of the fastest setting over the baseline setting, at the largest size."""
     at_largest = cells[cells["size"] == cells["size"].max()]
     rows = records(at_largest)
     at_size = name_by(rows[0], ["size"] if cells["size"].nunique() > 1 else [])
@@ -169,7 +162,6 @@ def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def _place(cell: Mapping[str, Any], x_axis: str) -> Row:
-    """A cell's position on the x axis, in words; if this is a number of cores, the device is called just 'CPU'."""
     if x_axis == CPU_THREADS:
         return {"device": side_word(BASELINE), "place": cores_text(cell["threads"], "CPU core")}
     return {"place": name_by(cell, [X_AXES[x_axis]])}
@@ -289,10 +281,7 @@ def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
 
 
 def _asked_answer(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks) -> Row:
-    """The ratio of both sides in one metric; for times, of the slower over the faster.
-
-    Empty if the ratio cannot be computed, for example because one side has no ok trial with the metric.
-    """
+    """The ratio of both sides in one metric; for times, of the slower over the faster."""
     of, over = (Side({**shared, **side}, metric) for side in (asks.of, asks.over))
     try:
         ratio, trials = ratio_of_sides(of, over, shared["study"], tables.measurements)

@@ -44,7 +44,6 @@ from crossover.text import cores_text
 StepsPerRun = int | Mapping[str, int] | None
 
 RESIDENT = PROTOCOLS[0]
-"""The protocol that keeps data on the device."""
 
 
 def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row]:
@@ -109,8 +108,7 @@ def _series_name(row: Mapping[str, Any], varied_axes: Sequence[str]) -> str:
 def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Row]:
     """The number of steps after which the side with the faster step has made up for its longer start-up.
 
-    One answer for each main crossover in time, at the largest point; a main answer if the study has a run (`has_run`).
-    No answer without a significant difference in step time or, without a run, if less than one step is needed.
+    One answer for each main crossover in time, at the largest point; a main one if the study has a run (`has_run`).
     """
     crossovers, main = _crossovers_to_answer(tables)
     varied_axes, with_product_names = varying(tables.cells, series_axes(x_axis)), _has_several_accelerators(crossovers)
@@ -175,7 +173,6 @@ def crossover_columns(row: Mapping[str, Any], contender: str, baseline: str) -> 
 
 
 def _sides(row: Mapping[str, Any], with_product_names: bool) -> tuple[str, str]:
-    """The names of the contender and the baseline, as short as possible without ambiguity."""
     if row["contender"] is None:
         return "GPU", side_word(row["baseline"])
     device = side_word(row["device"])
@@ -205,10 +202,7 @@ def speedups_of(row: Mapping[str, Any], ratios: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
-    """The columns of `reach_of`, from the contender's speed-up at each size.
-
-    With ties at one end of the sizes, the lead extends from the other end to the last size before the ties.
-    """
+    """As `reach_of`; with ties at one end, the lead extends from the other end to the last size before them."""
     if speedups.empty:
         return {}
     ends = {"smallest": speedups.index.min(), "largest": speedups.index.max()}
@@ -294,9 +288,8 @@ def _transfer_answer(transferred: dict[str, Any], resident: dict[str, Any], vari
 
 
 def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The crossovers of accelerators with the CPU, both in their fastest configurations, and how far tuning moves them.
-
-    Without crossovers of tuned devices, the speed-up that tuning gives each device.
+    """The crossovers of accelerators with the CPU, both in their fastest configurations, and how far tuning moves them;
+    without such crossovers, the speed-up that tuning gives each device.
     """
     axes = best_axes(x_axis)
     varied_axes = varying(tables.cells, axes)
@@ -377,7 +370,6 @@ def _best_answer(
 
 
 def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
-    """The crossover whose settings are closest to the baseline setting in this precision."""
     wanted = {**BASELINE_SETTINGS, "precision": precision, "variant": PLAIN}
     rows = records(headlines)
     nearest = max(rows, key=lambda row: sum(row[axis] == value for axis, value in wanted.items()), default=None)
@@ -393,7 +385,6 @@ def _fastest_of(chosen: pd.DataFrame, candidates: pd.DataFrame, row: Mapping[str
 
 
 def _candidate_words(candidate: dict[str, Any], candidates: pd.DataFrame) -> str:
-    """The name of a candidate: its execution, other axes that vary among candidates, and cores if fewer than all."""
     axes = [axis for axis in CANDIDATE_AXES if axis != "device"]
     named = [axis for axis in axes if axis == "execution" or candidates[axis].nunique() > 1]
     cores = [side_word(candidate["side"]).partition(" ")[2]] if threads_of_side(candidate["side"]) else []

@@ -23,8 +23,7 @@ from crossover.tables.run_tables import RunTables
 
 
 def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
-    """Rows of table `machines` for one series: the first, in the order of the crossovers, whose devices can be ranked;
-    empty if there is none."""
+    """Rows of table `machines` for the first series, in the order of the crossovers, whose devices can be ranked."""
     crossovers = tables.crossovers
     of_devices = crossovers["pair"].isin(["device", REFERENCE]) & (crossovers["baseline"] == BASELINE)
     for crossover in records(crossovers[of_devices]):
@@ -68,9 +67,7 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> list[Row]:
-    """Answers on each reference: on crossovers of the reference's GPU with this machine's CPU or, if this machine has a
-    GPU (`accelerated`), on the ratios between devices of the same kind.
-    """
+    """Answers on crossovers of each reference's GPU with this CPU or, if `accelerated`, on ratios of like devices."""
     varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
     if accelerated:
         return _device_answers(tables, varied_axes, x_axis)
@@ -127,9 +124,8 @@ def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) 
 
 
 def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The highest speed-up that a reference's roofs allow if the model was not measured on the reference's GPU.
-
-    One answer per series, at the largest point, for the reference with the highest limit there.
+    """The highest speed-up that a reference's roofs allow if the model was not measured on the reference's GPU: one
+    answer per series, at the largest point, for the reference with the highest limit there.
     """
     ratios = tables.ratios[tables.ratios["pair"] == BOUND]
     axes = [axis for axis in series_axes(x_axis) if axis != "machine"]

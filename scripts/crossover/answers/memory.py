@@ -91,7 +91,6 @@ def _setting_answers(with_peak: pd.DataFrame) -> list[Row]:
 
 
 def largest_batch_answers(searches: pd.DataFrame) -> list[Row]:
-    """One answer for each search for the largest batch."""
     named = varying(searches, [axis for axis in NAMED_AXES if axis != "batch_size"])
     return [
         {

@@ -51,7 +51,6 @@ def quality_answer(trained: pd.DataFrame) -> Row:
 
 
 def _data(training: Mapping[str, Any]) -> str:
-    """The test data in words: '899 rows of digits', '154,770 generated rows'."""
     rows = f"{sum(training['class_support']):,}"
     if training["generated_data"]:
         return f"{rows} generated rows"
@@ -59,7 +58,6 @@ def _data(training: Mapping[str, Any]) -> str:
 
 
 def _names(rows: Iterable[dict[str, object]], compared: pd.DataFrame) -> str:
-    """The names of cells, such as 'GPU in tf32 and GPU in bf16'; with sizes if there are several."""
     several = compared["size"].nunique() > 1
     return listed(
         [

@@ -64,12 +64,10 @@ def estimate(row: Mapping[str, Any], name: str, unit: str = "") -> Row:
 
 
 def interval_columns(interval: Interval, unit: str) -> Row:
-    """Value, 95 % interval and unit of an answer."""
     return {"value": interval.mean, "low": interval.low, "high": interval.high, "unit": unit}
 
 
 def ratio_columns(ratio: Interval) -> Row:
-    """Value and 95 % interval of a speed-up, with the status that follows from them."""
     return {"status": compared(ratio), **interval_columns(ratio, "times")}
 
 
@@ -79,7 +77,6 @@ def trials_columns(trials: int) -> Row:
 
 
 def flags_of(cells: pd.DataFrame) -> list[str]:
-    """The distinct flags of cells, sorted."""
     return sorted(set(cells["flags"].explode().dropna()))
 
 

@@ -38,9 +38,7 @@ MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
 
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
-    """Compare a ratio with its claimed range. Raises NoFindingError without data, and UserError if a side selects
-    several cells.
-    """
+    """Compare a ratio with its claim; raises NoFindingError without data, UserError if a side selects several cells."""
     ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
     below_limit = form.high - 2 * ROUNDING * abs(form.high)  # a ratio that equals the limit is not below it
     least, most = (0.0, below_limit) if form.low is None else (form.low, form.high)
@@ -68,9 +66,7 @@ def ratio_of_sides(
 
 
 def _with_right_samples(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
-    """The trials of a side. If the correct latencies are compared with those of a mistake, the trials get the samples
-    that table `latencies` compares with that mistake.
-    """
+    """For a ratio of RIGHT and a mistake, take the samples that table `latencies` compares with that mistake."""
     if side.metric != RIGHT or other.metric not in MISTAKES or not {RIGHT, other.metric} <= {*rows.columns}:
         return rows
     both = rows[[RIGHT, other.metric]].notna().all(axis=1)
@@ -115,15 +111,12 @@ def _ok_trials(measurements: pd.DataFrame, study: str, axes: Mapping[str, Any]) 
 
 
 def _with_statuses(label: str, statuses: pd.Series) -> str:
-    """A cell with the statuses of its trials, as in 'GPU: oom, timeout'."""
     words = ", ".join(statuses.unique())
     return f"{label}: {words}" if label else words
 
 
 def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Series:
-    """A metric by trial, in the unit of its column: the mean of a list, NaN for a missing value. Raises NoFindingError
-    if all values are missing or one is not above 0.
-    """
+    """A metric by trial, the mean of a list. Raises NoFindingError if all values are missing or one is not above 0."""
     if side.metric == "samples_per_s":
         samples = rows["samples_per_step"].fillna(rows["batch_size"]).astype(float)
         values = samples / rows["step_time_s"].astype(float)
@@ -180,7 +173,6 @@ def check_quality(form: SameQuality, study: str, quality: pd.DataFrame) -> Findi
 
 
 def _compare(form: SameQuality, trainings: pd.DataFrame, baseline: pd.DataFrame) -> Finding:
-    """The finding from the trainings of a cell; `baseline` are those on the CPU in fp32."""
     cell = first_row(trainings)
     name = f"{side_word(cell['device'])}, {cell['precision']}"
     failed = trainings.loc[trainings[form.metric].isna(), "status"]

@@ -23,9 +23,8 @@ def check_claims(
 ) -> pd.DataFrame:
     """One row per claim and machine on which its study was measured, or with machine HERE if there is no such machine.
 
-    A claim has the keys of a claim in config/schema.yaml, and `study`. Only the measurements, crossovers and quality of
-    `tables` are used. `steps_per_run` maps a study to the length of its published run. Raises UserError if a claim is
-    malformed, or selects several cells for a side or several series.
+    A claim has the keys of a claim in config/schema.yaml, and `study`. `steps_per_run` is by study. Raises UserError if
+    a claim is malformed, or selects several cells for a side or several series.
     """
     tables = replace(tables, measurements=on_all_cores(tables.measurements))
     rows = []
@@ -58,7 +57,6 @@ def check_claims(
 
 
 def _machines(claim: Claim, tables: RunTables) -> list[str]:
-    """The machines with measurements or trainings for a claim; HERE if there are none."""
     studies = [claim.study, getattr(claim.form, "study", None)]
     machines = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
     return list(dict.fromkeys(pd.concat(machines))) or [HERE]
@@ -82,7 +80,6 @@ def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
 
 
 def _measure(form: Form) -> dict[str, str | None]:
-    """The columns that describe what was measured: metrics, the label of each side, and the axes that they share."""
     if isinstance(form, CrossoverBetween):
         return {"where": axes_label(form.where) or None}
     if isinstance(form, SameQuality):

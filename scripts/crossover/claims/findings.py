@@ -63,7 +63,6 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """One of VERDICTS."""
         return REASONS[self.reason]
 
 
@@ -92,10 +91,7 @@ def judge(
 
 
 def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
-    """True if an interval is more than TOO_WIDE times as wide as the range, on the log scale if all ends are above 0. A
-    range that starts at 0 has no width on the log scale, so the interval is then too wide if its upper end is more than
-    TOO_WIDE times its lower end.
-    """
+    """Widths are logarithmic if all ends are above 0. A range from 0 has none, so the interval's ends are compared."""
     if least == 0:
         return high > TOO_WIDE * low
     if min(low, least) > 0:

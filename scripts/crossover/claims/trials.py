@@ -25,11 +25,9 @@ def trials_of_claims(
     trials: Mapping[str, int],
     steps_per_run: Mapping[str, Any],
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
-    """The numbers of the trials that a stage, numbered from 1, adds to the cells of inconclusive claims about ratios,
-    and a decision for each such claim and machine. Deterministic metrics get no further trials.
-
-    The cells get as many trials as the sizes within a crossover's bracket. Claims have the key `study`; `refinements`,
-    `trials` and `steps_per_run` are by study.
+    """The numbers of the trials that a stage, numbered from 1, adds to each cell of inconclusive claims about ratios,
+    and a decision for each such claim and machine. Claims have the key `study`; `refinements`, `trials` and
+    `steps_per_run` are by study.
     """
     wanted: dict[Cell, list[int]] = {}
     decisions = []

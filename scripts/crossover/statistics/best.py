@@ -90,9 +90,7 @@ class CandidatesAtSizes:
         return all(candidate in self.logs[size] for candidate in self.candidates if self.in_play(candidate, size))
 
     def best_logs(self) -> dict[int, Floats]:
-        """ln(seconds) of the fastest candidate's trials at each complete size, corrected for selection bias; empty
-        where no trial has a time.
-        """
+        """ln(seconds) of the fastest candidate's trials, corrected for selection bias, at each complete size."""
         return {
             size: self.at_best[size][1].logs if size in self.at_best else np.empty(0)
             for size in self.logs
@@ -138,9 +136,7 @@ class Device(CandidatesAtSizes):
         return {*map(int, self.trials[candidate, size]["trial"])} if (candidate, size) in self.trials else set()
 
     def side(self) -> pd.DataFrame:
-        """The trials of the fastest candidate at each complete size, with times corrected for selection bias; one trial
-        without a time where no trial has one.
-        """
+        """The trials of the fastest candidate at each complete size, with times corrected for selection bias."""
         parts = []
         for size, logs in self.best_logs().items():
             candidate = self.at_best[size][0] if len(logs) else next(iter(self.logs[size]))
@@ -187,7 +183,6 @@ class BestSeries:
 
 
 def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes) -> Iterator[BestSeries]:
-    """The series of the studies with `candidates`."""
     for study, spec in candidates.items():
         axes, along = best_axes(x_axes[study]), X_AXES[x_axes[study]]
         rows = measurements[
@@ -228,9 +223,7 @@ def standings_of(
 
 
 def candidates_of(tables: RunTables) -> pd.DataFrame:
-    """The candidate cells, with the device as measured, such as `cpu-1`, in column `side`, and `cpu` for every CPU in
-    column `device`.
-    """
+    """The candidate cells; column `side` has the device as measured (`cpu-1`), `device` has `cpu` for every CPU."""
     cells = pd.concat([tables.cells, tables.candidate_cells], ignore_index=True).dropna(subset=["in_play"])
     return cells.assign(side=cells["device"], device=[BASELINE if is_cpu(side) else side for side in cells["device"]])
 

@@ -34,9 +34,7 @@ ALSO = 0.4
 """Minimum share of a second cause relative to that of the first, unless the intervals of both shares overlap."""
 
 PREDICTABLE = 0.1
-"""Share of a step that must remain after a remedy for the remedy's gain to be predicted, since a short remainder runs
-with cold caches after a long wait. The gain of CUDA graphs is predicted at any share.
-"""
+"""Minimum share of a step after a remedy for its gain to be predicted; a short remainder runs with cold caches."""
 
 TIMES = (
     *("split_step_s", "loading_s", "transfer_s", "pinned_transfer_s", "prepared_s", "pinned_s", "held_s"),
@@ -81,7 +79,6 @@ def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.Data
 
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:
-    """The columns BOTTLENECKS of a cell, from its trials."""
     splits = [split_of(trial, roofs) for trial in trials]
     columns: dict[str, Any] = {"remedy_trials": len(trials)}
     shares = {name: share_over_trials([split[name] for split in splits]) for name in SPLIT}
@@ -146,7 +143,6 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
 
 
 def _operators_s(seconds: Seconds) -> float:
-    """The sum of the times of an eager step's operators, timed one by one; 0 if they were not timed."""
     return _or_0(seconds["products_s"]) + _or_0(seconds["others_s"])
 
 
@@ -178,7 +174,7 @@ class Remedy(NamedTuple):
 
 
 def _remedies(cause: str, seconds: Seconds, roofs: RoofTimes) -> Iterator[Remedy]:
-    """The remedies for a cause; `after_s` is NaN for a remedy that the trial did not try."""
+    """`after_s` is NaN for a remedy that the trial did not try."""
     step_s, held_s, prepared_s = seconds["split_step_s"], seconds["held_s"], seconds["prepared_s"]
     working_s = seconds["working_s"]
     copies_s = _or_0(seconds["transfer_s"])
@@ -207,11 +203,9 @@ def _remedies(cause: str, seconds: Seconds, roofs: RoofTimes) -> Iterator[Remedy
 def _overhead_s(
     work_s: float, host_s: float, held_s: float, seconds: Seconds, roofs: RoofTimes, *, is_compiled: bool
 ) -> float:
-    """Seconds of call overhead in a CPU step; `work_s` is the time of the step on the best number of threads.
-
-    The overhead is the part of a step that does not grow with the batch, minus host work and the minimum time to move
-    the step's bytes. If no larger batch was tried, it is the excess of an eager step over host work and the sum of its
-    operators, timed one by one.
+    """The part of a CPU step that does not grow with the batch, minus host work and the minimum time to move the step's
+    bytes. If no larger batch was tried, the excess of an eager step over host work and its operators. `work_s` is the
+    time of the step on the best number of threads.
     """
     work_s -= host_s
     operators_s = _operators_s(seconds)
@@ -225,7 +219,6 @@ def _overhead_s(
 
 
 def _least(*seconds: float) -> float:
-    """The smallest time; NaN and 0 are ignored."""
     return min(value for value in seconds if value > 0)
 
 

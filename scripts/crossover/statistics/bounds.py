@@ -29,9 +29,8 @@ def bounds_of(
 
     On that GPU, a step takes at least as long as the longest of three times, from the fastest repeats of the
     reference's probes: its operations at the peak, its bytes at the bandwidth, and one kernel. Operations and bytes are
-    those counted in the CPU's eager step; other executions, and steps without these counts, are left out. So are
-    studies that were measured on an accelerator of this machine or on the reference (`elsewhere`, the result of
-    `agreeing`).
+    those of the CPU's eager step. Studies measured on an accelerator of this machine or on the reference (`elsewhere`,
+    the result of `agreeing`) are left out.
     """
     with_roofs = [reference for reference in references if len(reference.roofs)]
     if not with_roofs:

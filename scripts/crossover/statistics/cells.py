@@ -119,8 +119,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
 def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) -> float:
     """Price per hour of the whole machine, even if a step uses only a part of it; NaN if none is given.
 
-    The price of a reference is looked up under its name, then under its device; that of this machine under its device,
-    then under `here`.
+    A reference's price is looked up under its name, then its device; this machine's under its device, then `here`.
     """
     keys = [BASELINE if is_cpu(device) else device]
     keys = [*keys, HERE] if machine == HERE else [machine, *keys]
@@ -133,9 +132,8 @@ def _scaled(interval: Interval, factor: float) -> Interval:
 
 
 def _peak(numbers: Columns, device: str) -> dict[str, float]:
-    """The peak memory and its parts, all from the trial whose peak is the lower median; empty if no trial has a peak.
-    On the CPU, whose allocator records no peak, the peak is the sum of the parts or, without parts, the growth of the
-    process.
+    """The peak memory and its parts, all from the trial whose peak is the lower median. On the CPU, whose allocator
+    records no peak, it is the sum of the parts or, without parts, the growth of the process.
     """
     peaks = numbers["peak_allocated_bytes"]
     if is_cpu(device):
@@ -149,10 +147,7 @@ def _peak(numbers: Columns, device: str) -> dict[str, float]:
 
 
 def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
-    """Add each cell's rate as a share of the highest rate of a matrix product on its device, in its precision.
-
-    A share may be above 1, since the peak is measured, not taken from a data sheet.
-    """
+    """Add rates as shares of the highest measured rate of a matrix product; a share may thus be above 1."""
     rates = cells["achieved_tflops"]
     of_products = rates.where(cells["workload"] == PEAK_WORKLOAD)
     peaks = of_products.groupby([cells[axis] for axis in ("machine", "device", "precision")]).transform("max")
@@ -160,7 +155,6 @@ def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def numbers_of(values: pd.Series) -> Floats:
-    """A column as floats; a missing value is NaN."""
     return pd.to_numeric(values).to_numpy(float, na_value=np.nan)
 
 
@@ -170,6 +164,6 @@ def _present(values: Floats) -> list[float]:
 
 
 def _median(values: Floats) -> float:
-    """The lower median, which is a measured value; NaN without values."""
+    """The lower median, which is a measured value."""
     measured = sorted(_present(values))
     return measured[(len(measured) - 1) // 2] if measured else math.nan

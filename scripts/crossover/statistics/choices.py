@@ -33,8 +33,7 @@ REACH = 6.0
 """Half width of the range of integration around the smallest mean, in units of the largest standard error."""
 
 SHRINKAGE = 4
-"""Weight of the pooled variance, in degrees of freedom, when a cell's variance is shrunk towards it; chosen by
-simulation."""
+"""Degrees of freedom of the pooled variance towards which a cell's variance is shrunk; chosen by simulation."""
 SURE = 0.99
 """Minimum chance of the chosen cell for the choice to count as certain."""
 
@@ -53,9 +52,7 @@ class Choice:
 
 
 def choose(cells: Sequence[SampleMean], fixed: int | None = None) -> Choice:
-    """Choose the fastest of at least two cells, and compare it with cell `fixed`; with the second fastest if `fixed` is
-    None or the fastest.
-    """
+    """The fastest of two or more cells, compared with `fixed` or, if that is None or the fastest, the next fastest."""
     chosen, following, *_ = sorted(range(len(cells)), key=lambda index: cells[index].mean)
     ratios = {
         index: ratio_of(cells[chosen], cell, len(cells) - 1) for index, cell in enumerate(cells) if index != chosen
@@ -79,10 +76,7 @@ class Fastest:
 
 
 def fastest(cells: Sequence[Floats]) -> Fastest:
-    """The fastest of several cells, from ln(seconds) of their trials, at least one each.
-
-    If the choice is uncertain, a spread between trials below that of `_spreads` is scaled up to it.
-    """
+    """The fastest of several cells, from ln(seconds) of their trials, at least one each."""
     means = np.array([logs.mean() for logs in cells])
     index = int(means.argmin())
     spreads = _spreads(cells)
@@ -94,9 +88,7 @@ def fastest(cells: Sequence[Floats]) -> Fastest:
 
 
 def _spreads(cells: Sequence[Floats]) -> Floats:
-    """Standard deviation between the trials of each cell, shrunk towards the pooled one, since three trials give a poor
-    estimate.
-    """
+    """Standard deviations between trials, shrunk towards the pooled one, since three trials give a poor estimate."""
     freedom = np.array([len(logs) - 1 for logs in cells])
     squares = np.array([((logs - logs.mean()) ** 2).sum() for logs in cells])
     if not freedom.any():
@@ -106,9 +98,8 @@ def _spreads(cells: Sequence[Floats]) -> Floats:
 
 
 def expected_minimum(means: Floats, errors: Floats) -> tuple[Floats, float]:
-    """The probability that each of several normal means is the smallest, and the selection bias.
-
-    The selection bias is E[mean of the cell with the smallest draw] - E[smallest draw].
+    """Each normal mean's probability of being the smallest, and the selection bias: E[mean of the cell with the
+    smallest draw] - E[smallest draw].
     """
     if len(means) == 1 or not errors.any():
         return np.eye(len(means))[means.argmin()], 0.0

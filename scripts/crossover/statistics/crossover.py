@@ -29,9 +29,7 @@ class Crossover:
     low: float | None = None
     """Lower end of the connected part of the 95 % set around the crossover; None if open or unknown."""
     high: float | None = None
-    """Upper end. With `edge_tie`, at most one end is known, a measured size: a crossover can lie only below `high`, or
-    only above `low`.
-    """
+    """Upper end; with `edge_tie`, at most one end is known: a crossover can lie only below `high` or above `low`."""
     bracket: tuple[float | None, float | None] | None = None
     """The nearest sizes between which the advantage changes its sign; without an interval, the nearest sizes at which a
     side leads by ONE_TRIAL_LEAD. With `edge_tie` and without an interval, the end beyond the measured sizes is None.
@@ -70,9 +68,8 @@ def estimate_crossover(
 
     `measurements` has columns size, side, trial and step_time_s (seconds, or another cost; NaN if a trial has none). A
     size is used if both sides have a time. With several sizes, there is no interval if a side has two trials at fewer
-    than two of them; the status is then based on leads of ONE_TRIAL_LEAD. Several rows of one trial count as one.
-    `resolution` is that of a cost, as a share of the cost (`crossover.statistics.intervals.RESOLUTIONS`). With
-    `constant`, the contender has the same trials at every size.
+    than two of them; the status is then based on leads of ONE_TRIAL_LEAD. `resolution` is a share of the cost
+    (`crossover.statistics.intervals.RESOLUTIONS`). With `constant`, the contender has the same trials at every size.
 
     Raises ValueError for a size that is unknown, infinite or not above 0.
     """
@@ -85,7 +82,6 @@ def estimate_crossover(
 
 
 def crossover_of(advantages: Advantages) -> Crossover:
-    """The crossover from the advantages at all sizes."""
     slower_up_to, faster_from = advantages.significant_ends()
     unsure = tuple(advantages.sizes[advantages.sure_signs() == 0].tolist())
     return replace(_crossing(advantages), slower_up_to=slower_up_to, faster_from=faster_from, unsure=unsure)
@@ -116,7 +112,6 @@ def _caveat(word: str, sizes: Sequence[float]) -> dict[str, Any]:
 
 
 def _zeros(curve: Curve) -> list[_Zero]:
-    """The zeros at which the curve changes its sign, in ascending order."""
     signs = np.sign(curve.advantages.mean)
     zeros = []
     for below, above in pairwise(np.flatnonzero(signs).tolist()):
@@ -152,9 +147,7 @@ def _single_crossing(
 
 
 def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:
-    """The ends of the connected part of the 95 % set around the zeros between two opposite significant signs.
-    Apart from rounding, this part lies within the measured range.
-    """
+    """The connected part of the 95 % set around the zeros; apart from rounding, it lies within the measured range."""
     tied = first.above - first.below > 1, last.above - last.below > 1
     left = curve.leaves_set(float(curve.log_sizes[first.below + 1]) if tied[0] else first.log_size, first.below, -1)
     right = curve.leaves_set(float(curve.log_sizes[last.above - 1]) if tied[1] else last.log_size, last.above - 1, 1)
@@ -185,9 +178,8 @@ def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Cr
 
 
 def _edge_tie(advantages: Advantages, first: int, last: int, unsure: dict[str, Any]) -> Crossover:
-    """The crossover with a tie at one end of the range, bounded by the last significant size before the tie; with ties
-    at both ends, unbounded. The 95 % set would end closer to the tie, but no size beyond the last gap constrains the
-    curve there.
+    """Bounded by the last significant size before the tie. The 95 % set would end closer to the tie, but no size beyond
+    the last gap constrains the curve there.
     """
     at_start, at_end = first > 0, last < len(advantages.sizes) - 1
     if at_start and at_end:

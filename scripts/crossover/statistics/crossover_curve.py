@@ -37,9 +37,7 @@ class Advantages:
     variance: Floats
     """Variance of the mean, with the spread of each side shared over the sizes; NaN if unknown."""
     fourth: Floats
-    """Sum over both sides of (variance of the side's mean)^2 / degrees of freedom. The degrees of freedom of L are
-    variance^2 / fourth.
-    """
+    """Sum over sides of (variance of the side's mean)^2 / degrees of freedom; those of L are variance^2 / fourth."""
     incomplete: tuple[float, ...]
     """Sizes at which a side has no time."""
     shared: SampleMean = WITHOUT_ERROR
@@ -47,7 +45,6 @@ class Advantages:
 
     @property
     def has_intervals(self) -> bool:
-        """True if there are intervals at two sizes or more, or at the only size."""
         return has_intervals(self.variance + self.shared.variance)
 
     def errors(self, variance: Floats, fourth: Floats, together: int = 1, confidence: float = LEVEL) -> Floats:
@@ -58,16 +55,13 @@ class Advantages:
         """The sign of L at each size (-1, 0 or 1), or 0 where it is not significant.
 
         The one-sided level at each size is MOST_WRONG / number of sizes (Bonferroni), or MOST_WRONG / 3 with fewer than
-        three sizes, and thus stricter than that of the 95 % set. Without `has_intervals`, a lead of ONE_TRIAL_LEAD or
-        more counts as significant.
+        three sizes, and thus stricter than that of the 95 % set.
         """
         errors = self.errors(self.variance, self.fourth, max(3, len(self.sizes)), 1 - 2 * MOST_WRONG)
         return sure_signs(self.mean, errors)
 
     def significant_ends(self) -> tuple[float | None, float | None]:
-        """The largest size with a significant sign of -1 and the smallest with 1; None where there is none. Without
-        `has_intervals`, both are None.
-        """
+        """The largest size with a significant sign of -1 and the smallest with 1; both None without `has_intervals`."""
         signs = self.sure_signs() if self.has_intervals else np.zeros(len(self.sizes))
         slower, faster = self.sizes[signs < 0], self.sizes[signs > 0]
         return (float(slower[-1]) if len(slower) else None), (float(faster[0]) if len(faster) else None)
@@ -81,9 +75,7 @@ def advantages_of_table(
     *,
     constant: bool = False,
 ) -> Advantages:
-    """The advantages from the arguments of `estimate_crossover`. Times that are not finite or not above 0 are ignored.
-    Several rows of one trial come from one process and count once, with the mean of their logarithms.
-    """
+    """The advantages, from the arguments of `estimate_crossover`. Rows of one trial share a process and count once."""
     table = measurements[measurements["side"].isin([baseline, contender])]
     seconds = table["step_time_s"].to_numpy(float, na_value=np.nan)
     logs = np.full(len(seconds), np.nan)
@@ -107,10 +99,7 @@ def advantages_of_table(
 def advantages_of_cells(
     cells: Mapping[float, tuple[Floats, Floats]], resolution: float = CLOCK_RESOLUTION, *, constant: bool = False
 ) -> Advantages:
-    """The advantages from ln(seconds) of the baseline's and the contender's trials, by size in ascending order.
-
-    The variance between trials of each side is shared over its sizes (`crossover.statistics.shrinkage`).
-    """
+    """The advantages from ln(seconds) of the baseline's and the contender's trials, by size in ascending order."""
     complete = {size: sides for size, sides in cells.items() if all(map(len, sides))}
     baseline, contender = (
         [SampleMean.of(sides[side].tolist(), resolution) for sides in complete.values()] for side in (0, 1)
@@ -128,9 +117,7 @@ def advantages_of_cells(
 
 @dataclass(frozen=True)
 class Curve:
-    """The interpolated advantage L~ over ln(size), with errors due to the spread of trials and to the bend of the curve
-    between sizes.
-    """
+    """The interpolated advantage L~ over ln(size), with errors from the spread of trials and from the curve's bend."""
 
     advantages: Advantages
     log_sizes: Floats
@@ -163,10 +150,9 @@ class Curve:
         return np.asarray(np.abs(value) - bend - trials)
 
     def _kinked(self, gap: int, share: Floats, line: Floats) -> Floats:
-        """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only.
-
-        That is the nearer of the two neighbouring lines, extended into the gap. If one is missing, or if they lie on
-        opposite sides of the straight line, the result is the straight line.
+        """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only:
+        the nearer of the two neighbouring lines, extended into the gap; the straight line if these lie on opposite
+        sides of it.
         """
         if not 0 < gap < len(self.log_sizes) - 2:
             return line
@@ -179,9 +165,7 @@ class Curve:
         return line + np.where(before * after > 0, nearer, 0.0)
 
     def leaves_set(self, log_size: float, gap: int, step: int) -> float | None:
-        """The size at which the part of the set around a point ends to the left (step -1) or right (1); None if it
-        reaches the end of the measured range.
-        """
+        """The size where the set around a point ends to the left (step -1) or right (1); None if beyond the sizes."""
         while 0 <= gap < len(self.log_sizes) - 1:
             start, end = float(self.log_sizes[gap]), float(self.log_sizes[gap + 1])
             shares = np.linspace((log_size - start) / (end - start), 1.0 if step > 0 else 0.0, STEPS + 1)
@@ -192,7 +176,6 @@ class Curve:
         return None
 
     def _edge(self, gap: int, inside: float, outside: float) -> float:
-        """The share of the way through a gap at which the set ends, between a share inside and one outside."""
 
         def excess(share: float) -> float:
             return float(self.excess(gap, np.array([share]))[0])

@@ -36,8 +36,7 @@ def crossovers_of(
 ) -> pd.DataFrame:
     """Table `crossovers`: one row per series, pair and cost with values; headline pairs always have a row for time.
 
-    `prices` is as for `hourly_price`. `candidates` are those of the studies that compare devices at their best, and
-    `runs` are the steps per run, both by study.
+    `prices` is as for `hourly_price`; `candidates` and `runs` (steps per run) are by study.
     """
     priced = with_costs(of_own_grid(measurements, candidates or {}), prices, runs)
     at_best = (series.pairings() for series in best_series(measurements, candidates or {}, x_axes))
@@ -55,9 +54,8 @@ def with_costs(
 ) -> pd.DataFrame:
     """Add a column for each of COSTS: seconds, joules and money per step, and seconds per run.
 
-    Costs are NaN for a trial that is not ok; energy also if its counter did not change, money without a price, and
-    the time of a run without `steps_per_run` or a known start-up. A price is for the whole machine, so all CPU sides of
-    a machine have the same price.
+    Costs are NaN for a trial that is not ok; energy also if its counter did not change, money without a price, and the
+    time of a run without `steps_per_run` or a known start-up.
     """
     ok = measurements["status"] == "ok"
     joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)
@@ -73,7 +71,6 @@ def with_costs(
 
 
 def _run_times(measurements: pd.DataFrame, runs: StepsOfRuns) -> pd.Series:
-    """Seconds of the whole run of a study at each trial's step time, start-up included."""
     of_runs = measurements[measurements["study"].isin([study for study, steps in runs.items() if steps])]
     keys = zip(of_runs["study"], of_runs["batch_size"], strict=True)
     steps = np.array([steps_of_run(runs[study], batch_size) for study, batch_size in keys], dtype=float)
@@ -82,9 +79,7 @@ def _run_times(measurements: pd.DataFrame, runs: StepsOfRuns) -> pd.Series:
 
 
 class Interpolation:
-    """Log-log interpolation from x to y, exact at the points and constant beyond them; None for None or without points.
-    Points at which x or y is NaN or not above 0 are ignored.
-    """
+    """Log-log interpolation from x to y, exact at the points and constant beyond them."""
 
     def __init__(self, x: ArrayLike, y: ArrayLike) -> None:
         points = np.stack([np.asarray(x, float), np.asarray(y, float)], axis=1)
@@ -158,7 +153,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
 
 
 def _unknown_side(pairing: Pairing, cost: str) -> str | None:
-    """The caveat for a side that has times but no value of this cost; None without such a side."""
+    """The caveat for a side that has times but no value of this cost."""
     for word, side in (("baseline_unknown", pairing.baseline), ("contender_unknown", pairing.contender)):
         trials = pairing.trials[pairing.trials["side"] == side]
         if trials["time"].notna().any() and trials[cost].isna().all():

@@ -74,7 +74,7 @@ class Calibration:
     measured: float
     """Largest slowdown of a cell from one of the runs to another, as a share, significant or not."""
     outlier: str | None
-    """Name of the run without which `significant` would be much smaller; None if there is none."""
+    """Name of the run without which `significant` would be much smaller."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,7 @@ def _verdict(low: float, high: float, limit: float) -> str:
 def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """`compare_runs` with intervals that are simultaneous over all cells; cells with few trials share their variances.
 
-    Column `detectable` is the minimum detectable effect at power POWER: the ratio of a cell's time to its time at the
-    limit of the gate.
+    Column `detectable` is the smallest effect detected at power POWER: a cell's time over its time at the limit.
     """
     comparison = compare_runs(first, second)
     judged = comparison.index[comparison["ratio_low"].notna()]

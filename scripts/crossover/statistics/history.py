@@ -49,10 +49,9 @@ def _line(trials: pd.DataFrame, lines: int) -> pd.DataFrame:
 def changes(logs: Floats, lines: int) -> list[int]:
     """The indices of the runs at which the level of a line changes, from the logarithm of each run's time.
 
-    This is circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based
-    DNA copy number data", Biostatistics 2004). The segment with the largest t statistic against the rest is split off
-    if that is significant after Bonferroni correction for all segments and lines. The parts are then searched in the
-    same way. Unlike a penalty per change, this bounds the false-alarm rate.
+    Circular binary segmentation (Olshen et al., "Circular binary segmentation for the analysis of array-based DNA copy
+    number data", Biostatistics 2004): the segment with the largest t against the rest is split off if significant after
+    Bonferroni correction for all segments and lines. Unlike a penalty per change, this bounds the false-alarm rate.
     """
     return _changes(logs, lines * len(_stretches(len(logs))))
 
@@ -76,9 +75,7 @@ def _changes(logs: Floats, tests: int) -> list[int]:
 
 
 def _stretches(runs: int) -> list[tuple[int, int]]:
-    """Start and end of each segment to compare with the rest. The segment, the part before it and any part after it
-    have at least LEAST_RUNS runs.
-    """
+    """Start and end of each segment to compare with the rest."""
     return [
         (start, end)
         for start in range(LEAST_RUNS, runs)

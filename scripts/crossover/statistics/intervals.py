@@ -36,7 +36,6 @@ CLOCK_S = 1e-9
 BLOCK_S = 0.01
 """Shortest timed block of steps in the presets, in seconds."""
 CLOCK_RESOLUTION = CLOCK_S / BLOCK_S
-"""Resolution of a step time from a block of BLOCK_S, as a share of the time."""
 EVENT_RESOLUTION = 0.5e-6 / BLOCK_S
 """Resolution of a share of a block: CUDA events resolve 0.5 us (CUDA Runtime API, cudaEventElapsedTime)."""
 ENERGY_RESOLUTION = 0.1 / ENERGY_WINDOW_MIN_S
@@ -72,7 +71,6 @@ class Interval:
     high: float | None = None
 
     def inverted(self) -> Interval:
-        """The interval of the inverse ratio."""
         high, low = (None if end is None else 1 / end for end in (self.low, self.high))
         return Interval(1 / self.mean, low, high)
 
@@ -93,9 +91,7 @@ def interval_of(row: Mapping[str, Any], name: str) -> Interval:
 
 
 def t_quantile(freedom: Any, together: int = 1, confidence: float = CONFIDENCE) -> Any:
-    """Student's t quantile of a two-sided interval, with Bonferroni's correction for `together` simultaneous intervals.
-    The result has the shape of `freedom`.
-    """
+    """Student's two-sided t quantile with Bonferroni's correction for `together` intervals, shaped as `freedom`."""
     return special.stdtrit(freedom, 1 - (1 - confidence) / 2 / together)
 
 
@@ -176,26 +172,21 @@ def has_intervals(half_widths: Floats) -> bool:
 def sure_signs(log_ratios: Floats, half_widths: Floats) -> Floats:
     """The sign of each log ratio of a series (-1, 0 or 1), or 0 where it is not significant.
 
-    With `has_intervals`, a log ratio without a finite half width is not significant. Otherwise a lead of ONE_TRIAL_LEAD
-    or more counts as significant.
+    Without `has_intervals`, a lead of ONE_TRIAL_LEAD or more counts as significant.
     """
     thresholds = half_widths if has_intervals(half_widths) else np.full_like(log_ratios, math.log(ONE_TRIAL_LEAD))
     return np.where(np.abs(log_ratios) >= thresholds, np.sign(log_ratios), 0.0)
 
 
 def time_over_trials(medians_s: Sequence[float], resolution: float = CLOCK_RESOLUTION) -> Interval:
-    """Geometric mean over trials, with its t interval on the log scale. `resolution` is a share of the value, such as
-    ENERGY_RESOLUTION for energies.
-    """
+    """Geometric mean over trials, with its t interval on the log scale; `resolution` is a share of the value."""
     return SampleMean.of_times(medians_s, resolution).exp_interval()
 
 
 def ratio_over_trials(
     first_s: Sequence[float], second_s: Sequence[float], resolution: float = CLOCK_RESOLUTION
 ) -> Interval:
-    """Time of the second side over time of the first, from the times of at least one trial each; `resolution` as in
-    `time_over_trials`.
-    """
+    """Time of the second side over time of the first, from their trials; `resolution` as in `time_over_trials`."""
     return ratio_of(SampleMean.of_times(first_s, resolution), SampleMean.of_times(second_s, resolution))
 
 
@@ -205,8 +196,7 @@ def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interv
 
 
 def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
-    """The ratio of the second value to the first, both independent and above 0, with a 95 % interval computed from
-    their intervals; without an interval if either lacks an end.
+    """The ratio of the second value to the first, both independent and above 0, from their 95 % intervals.
 
     On the log scale, the squared distance from the ratio to its lower end is the sum of two squared distances: of the
     second value to its lower end, and of the first to its upper end. The upper end is computed likewise (Zou and
@@ -223,17 +213,15 @@ def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
 def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str = SLOWER) -> str:
     """Compare a contender with a baseline: one of COMPARISONS, or `more` or `less` in place of the first two.
 
-    `ratio` is the baseline's time over the contender's. The two are equivalent if the interval of the ratio
-    lies between 1 / (1 + margin) and 1 + margin.
+    `ratio` is the baseline's time over the contender's. The two are equivalent if the interval of the ratio lies
+    between 1 / (1 + margin) and 1 + margin.
     """
     low, high = (None if end is None else math.log(end) for end in (ratio.low, ratio.high))
     return decided(low, high, math.log1p(margin), more, less)
 
 
 def decided(low: float | None, high: float | None, margin: float, more: str, less: str) -> str:
-    """The conclusion from the interval of a difference: EQUIVALENT if it lies within `margin` of 0, else `more` or
-    `less` if it excludes 0, else INCONCLUSIVE. SINGLE_TRIAL without an interval.
-    """
+    """The conclusion from the interval of a difference; `margin` is that of equivalence."""
     if low is None or high is None:
         return SINGLE_TRIAL
     if low >= -margin and high <= margin:
@@ -246,9 +234,7 @@ def decided(low: float | None, high: float | None, margin: float, more: str, les
 def paired_ratio(
     numerators: Sequence[float], denominators: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION
 ) -> Interval:
-    """Geometric mean over trials of the ratio of two values of the same trial, with its interval; both values have
-    this `resolution`, as in `time_over_trials`.
-    """
+    """Geometric mean over trials of the ratio of two values of the same trial, both with this `resolution`."""
     ratios = [value / base for value, base in zip(numerators, denominators, strict=True)]
     return SampleMean.of_times(ratios, math.sqrt(2) * resolution).exp_interval(together)
 

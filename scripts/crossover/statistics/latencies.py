@@ -57,7 +57,6 @@ def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:
-    """The rows of a cell; `together` is the number of simultaneous intervals of ratios."""
     for method in METHODS:
         samples_of_trials = [np.asarray(trial[method], float) for trial in trials if trial[method] is not None]
         samples = np.concatenate(samples_of_trials) if samples_of_trials else np.empty(0)
@@ -81,9 +80,7 @@ def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, A
 
 
 def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
-    """The percentiles for which each trial has enough samples, with their intervals. With several trials, the intervals
-    are over trials, since steps of one process are correlated.
-    """
+    """With several trials, the intervals are over trials, since steps of one process are correlated."""
     columns: dict[str, Any] = {"percentiles_over": "trials" if len(trials) > 1 else "steps"}
     for percent in LATENCY_PERCENTS:
         of_trials = list(filter(None, (percentile_of(samples.tolist(), percent) for samples in trials)))
@@ -103,7 +100,6 @@ def _with_right(trials: Sequence[Trial], method: str) -> list[Trial]:
 
 
 def _over_right(trials: Sequence[Trial], method: str, together: int) -> Interval | None:
-    """The mean of a mistake over the mean of the correct method, paired by trial; None if no trial has both."""
     both = _with_right(trials, method)
     if not both:
         return None

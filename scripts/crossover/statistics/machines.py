@@ -40,9 +40,8 @@ def line_axes(x_axis: str) -> list[str]:
 def machines_of(cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, Any]) -> pd.DataFrame:
     """The ranks of the sides of each line, at the points at which the largest set of sides has times.
 
-    `x_axes` are those of the studies to rank; studies over `cpu_threads` are left out. A CPU is ranked on all of its
-    cores. If at least two sides have a price, these are ranked by money, without the others; otherwise all are ranked
-    by time.
+    `x_axes` are those of the studies to rank; studies over `cpu_threads` are left out. If at least two sides have a
+    price, these are ranked by money, without the others; otherwise all are ranked by time.
     """
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     rows = [
@@ -68,11 +67,7 @@ def _ranked_line(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterator
 
 
 def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row]:
-    """The rows of a point, by rank.
-
-    The intervals of the ratios to the first side are simultaneous, since this side was chosen by the same times
-    (`crossover.statistics.choices`). Intervals of a reference include the differences between hosts (`host_spread`).
-    """
+    """The intervals of the ratios to the first side are simultaneous, since it was chosen by the same times."""
     means = [_mean(cell, OF_STEPS[cost]) for cell in cells]
     order = sorted(range(len(cells)), key=lambda index: means[index].mean)
     for rank, index in enumerate(order, 1):
@@ -118,9 +113,7 @@ def _of_run(per_step: Row, steps: int) -> dict[str, float]:
 
 
 def shown_column(row: Row) -> str:
-    """The columns of the cost by which a row is ranked: per run if the study has `steps_per_run`, otherwise per step;
-    braces as in OF_STEPS.
-    """
+    """The columns of the cost by which a row is ranked, per run or per step; braces as in OF_STEPS."""
     return (OF_RUN if row["steps"] else OF_STEPS)[row["ranked_by"]]
 
 
@@ -136,8 +129,7 @@ class FirstPlace:
 def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
     """The first places on a line of table `machines`, in ascending order along the x axis.
 
-    Points at which no side is significantly behind are left out. A range continues as long as a side is among the first
-    at all of its points.
+    A range continues as long as a side is among the first at all of its points.
     """
     leading: dict[float, frozenset[Side]] = {}
     for row in records(rows[~rows["behind"].astype(bool)]):
@@ -153,11 +145,9 @@ def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
 
 
 def is_ranking(rows: pd.DataFrame) -> bool:
-    """True if rows of table `machines` have at least LEAST_RANKED sides, or two CPUs."""
     sides = sides_of(rows)
     return len(sides) >= LEAST_RANKED or (len(sides) > 1 and all(is_cpu(device) for _, device in sides))
 
 
 def sides_of(rows: pd.DataFrame) -> frozenset[Side]:
-    """The sides in rows of table `machines`."""
     return frozenset(zip(rows["machine"], rows["device"], strict=True))

@@ -155,6 +155,5 @@ def _pairings_of_machines(series: dict[str, object], rows: pd.DataFrame, x_axis:
 
 
 def _sides(rows: pd.DataFrame, axis: str, values: Collection[str], x_axis: str) -> pd.DataFrame:
-    """The rows of two values of an axis at their common points, with column `side`."""
     sides = at_common_points(rows[rows[axis].isin(values)], axis, X_AXES[x_axis])
     return sides.assign(side=sides[axis])

@@ -36,7 +36,6 @@ class Jobs:
 
     @property
     def startup_s(self) -> float:
-        """Mean start-up time; NaN without trials."""
         return fmean(self.startups_s) if self.startups_s else math.nan
 
     @property
@@ -48,14 +47,11 @@ class Jobs:
         return CLOCK_RESOLUTION * self.step_s
 
     def total(self, steps: float) -> SampleMean:
-        """Seconds of a job with this number of steps."""
         totals_s = [startup + steps * step for startup, step in zip(self.startups_s, self.steps_s, strict=True)]
         return SampleMean.of(totals_s, PHASE_RESOLUTION_S + steps * self.step_resolution_s)
 
     def covariances(self) -> tuple[float, float, float]:
-        """Variance of the mean start-up, covariance of both means, and variance of the mean step time, for at least two
-        trials. The variances are at least those of reading the clock.
-        """
+        """Variance of the mean start-up, covariance of both means, variance of the mean step time; needs two trials."""
         (startup, both), (_, step) = np.cov(self.startups_s, self.steps_s) / len(self.steps_s)
         return (
             max(startup, reading_error(PHASE_RESOLUTION_S) ** 2),

@@ -59,7 +59,6 @@ def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list
 
 
 def _grouped(losses: Sequence[Mapping[str, Any]], rows_of_all: pd.DataFrame) -> list[dict[str, Any]]:
-    """The entries, sorted by the urgency of their kind, then by their count."""
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for loss in losses:
         key = (loss["study"], loss["work"], loss["kind"], re.sub(r"\d[\d.,]*", "0", loss["reason"]))
@@ -83,9 +82,7 @@ def _reason(kind: str, reasons: Sequence[str]) -> dict[str, str]:
 
 
 def _cells_label(group: Sequence[Mapping[str, Any]], axes: Collection[str]) -> str:
-    """The devices and sizes of cells, and the values of the other axes that their study varies, as in 'CPU: 2 and 5
-    linear layers, resident'.
-    """
+    """Devices, sizes and the other axes that the study varies, as in 'CPU: 2 and 5 linear layers, resident'."""
     values = {axis: list(dict.fromkeys(loss[axis] for loss in group if not pd.isna(loss[axis]))) for axis in CELL_AXES}
     names = [values["workload"][0]] if "workload" not in axes else []
     labels = list(dict.fromkeys(filter(pd.notna, (loss.get("size_label") for loss in group))))

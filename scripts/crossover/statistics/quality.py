@@ -29,8 +29,7 @@ ADDED_ROWS = 4
 def quality_table(trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]) -> pd.DataFrame:
     """One row per training: scikit-learn's report as columns, and the differences of its cell from the CPU in fp32.
 
-    `class_names` has the names of each study's classes, or None to number them. Raises UserError if a study names
-    fewer classes than the data have.
+    `class_names` is by study; None numbers the classes. Raises UserError for fewer names than classes in the data.
     """
     baselines = {
         (*(row[axis] for axis in MODEL_AXES), row["seed"]): row["predictions"]
@@ -55,9 +54,7 @@ def compared_cells(quality: pd.DataFrame) -> pd.DataFrame:
 def _differences(
     trainings: pd.DataFrame, class_names: Mapping[str, Sequence[str] | None]
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The differences of each cell from the CPU in fp32, over the seeds that are ok on both sides. The intervals of a
-    metric are simultaneous over the cells of a study and machine.
-    """
+    """The intervals of a metric are simultaneous over the cells of a study and machine."""
     ok = trainings[trainings["status"] == "ok"]
     baseline = is_baseline(ok)
     pairs = ok[~baseline].merge(ok[baseline], on=[*MODEL_AXES, "seed"], suffixes=("", "_baseline"))
@@ -71,7 +68,6 @@ def _differences(
 
 
 def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any]:
-    """The differences of a cell's metrics from those of the CPU in fp32; `together` as in `t_quantile`."""
     labels = np.asarray(pairs["labels"].iloc[0])
     rarest = int(np.unique(labels, return_counts=True)[1].min())
     side, baseline = (
@@ -92,9 +88,9 @@ def scores_of_rows(
 ) -> dict[str, NDArray[np.float64]]:
     """For each metric, a score per row: the metric is the mean of the scores; their variance gives its sampling error.
 
-    For accuracy, the score of a row is 1 if it was predicted correctly, otherwise 0. For F1, it is the metric plus the
-    row's influence on it, by the derivative of F1 = 2 TP / (rows of the class + rows predicted as the class). This is
-    the infinitesimal jackknife (Efron, "Nonparametric estimates of standard error", 1981).
+    For F1, the score is the metric plus the row's influence on it, by the derivative of F1 = 2 TP / (rows of the class
+    + rows predicted as the class): the infinitesimal jackknife (Efron, "Nonparametric estimates of standard error",
+    1981).
     """
     right = labels == predictions
     support = np.bincount(labels, minlength=classes)
@@ -164,7 +160,6 @@ def _names(study: str, trainings: pd.DataFrame, named: Sequence[str] | None) -> 
 
 
 def _report_columns(row: Mapping[Any, Any], names: list[str], baseline: Any) -> dict[str, Any]:
-    """scikit-learn's classification report as columns; a class that is never predicted has precision 0."""
     from sklearn.metrics import classification_report  # slow to import, and few runs train models
 
     report = classification_report(

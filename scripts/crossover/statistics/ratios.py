@@ -56,7 +56,6 @@ def ratios_of(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float], Mapping[Cell, int | None]]:
-    """The times, the parameters and, on a CPU, the number of threads of every cell."""
     axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
     times_s, startups_s = numbers_of(measurements["step_time_s"]), startups_of(measurements)
@@ -131,9 +130,7 @@ def _settings(cells: Cells) -> Iterator[Pair]:
 
 
 def baseline_settings(cells: Collection[Cell]) -> dict[str, Any]:
-    """The baseline precision and execution of a study: `fp32` and `eager`, or the only value of a setting that does
-    not vary. Empty if the study has several precisions without `fp32`, or several executions without `eager`.
-    """
+    """The baseline settings of a study: `fp32` and `eager`, or a setting's only value; empty without a baseline."""
     baseline: dict[str, Any] = {}
     for axis, usual in BASELINE_SETTINGS.items():
         values = {getattr(key, axis) for key in cells}
@@ -144,7 +141,6 @@ def baseline_settings(cells: Collection[Cell]) -> dict[str, Any]:
 
 
 def _protocols(cells: Cells) -> Iterator[Pair]:
-    """The resident protocol against each protocol with data from the host."""
     resident = PROTOCOLS[0]
     for key in _on_all_cores(cells):
         for protocol in FROM_HOST if key.protocol == resident else ():

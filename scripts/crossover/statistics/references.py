@@ -127,8 +127,7 @@ def spanned(here: Row, there: Row) -> Row:
     """Merge two estimates of a crossover: the result is the less certain estimate (LEAST_SURE).
 
     If it has an interval (with single trials, a bracket), the interval is extended to cover both estimates; it is open
-    towards an estimate beyond the measured range. Estimates that contradict each other give `undecided`, as does an
-    interval without ends.
+    towards an estimate beyond the measured range. Contradicting estimates give `undecided`.
     """
     statuses = {there["status"], here["status"]}
     undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}

@@ -69,9 +69,8 @@ def plan_refinement(
     3. The last stage adds `extra_trials` at the sizes of a bracket, if the interval is unknown or wider than the
        target.
 
-    `crossover` is over sizes, and `measured` are the measured sizes. New sizes are multiples of `granularity`, or are
-    taken from `sizes` if the workload can build only these. `to_x` maps a size to the x axis, on which the target width
-    is defined.
+    `crossover` is over sizes. New sizes are multiples of `granularity`, or are taken from `sizes` if the workload can
+    build only these. `to_x` maps a size to the x axis, on which the target width is defined.
     """
     if stage <= refinement.bisections:
         return _bisect(crossover, measured, granularity, sizes)
@@ -113,9 +112,7 @@ def _bisect(crossover: Crossover, measured: Collection[int], granularity: int, s
 
 
 def _in_doubt(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
-    """The sizes within the bracket; without a bracket, the undecided sizes and their neighbours. If single trials cross
-    several times, which may be chance, all sizes.
-    """
+    """If single trials cross several times, which may be chance, all sizes are in doubt."""
     if (bracket := _bracket(crossover)) is not None:
         low, high = bracket
         return [size for size in measured if low <= size <= high]
@@ -126,13 +123,11 @@ def _in_doubt(crossover: Crossover, measured: Sequence[int], *, single_trials: b
 
 
 def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
-    """The two multiples of the granularity around the geometric mean of `low` and `high`."""
     below = math.isqrt(low * high) // granularity * granularity
     return below, below + granularity
 
 
 def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
-    """The size strictly between both ends that is nearest to their geometric mean; the smaller of two equally near."""
     middle = math.log(low * high) / 2
     between = sorted(size for size in sizes if low < size < high)
     return min(between, key=lambda size: abs(math.log(size) - middle), default=None)
@@ -154,12 +149,10 @@ def plan_stage(
     trials: Mapping[str, int],
     candidates: CandidatesByStudy | None = None,
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
-    """The numbers of the trials that a stage, numbered from 1, adds to each cell, and the decision for each series and
-    pair with the crossover on which it is based.
+    """The numbers of the trials that a stage (from 1) adds to each cell, and the decision for each series and pair.
 
-    The mappings are by study: `refinements` are the settings, `x_axes` the x axis of crossovers, `trials` the
-    number of trials of the run, without `extra_trials`, and `candidates` those of a study that compares devices at
-    their best.
+    The mappings are by study; `trials` is the number of trials of the run, without `extra_trials`, and `candidates`
+    those of a study that compares devices at their best.
     """
     with_times = with_ok_times(measurements)
     timed = of_own_grid(with_times, candidates or {})
@@ -215,9 +208,7 @@ def plan_stage(
 def trials_of_candidates(
     device: CandidatesAtSizes, plan: Plan, crossover: Crossover, first: int
 ) -> dict[tuple[Candidate, int], set[int]]:
-    """The numbers of the trials that a plan adds to a device's candidates in play, and those of the `first` trials that
-    they lack.
-    """
+    """The trials that a plan adds to a device's candidates in play, and those of the `first` trials that they lack."""
     added = {key: set(numbers) for key, numbers in device.unfinished(first).items()}
     for size, numbers in plan.numbers(first).items():
         near = [round(end) for end in crossover.bracket or () if end is not None] if size in plan.sizes else [size]
@@ -229,12 +220,10 @@ def trials_of_candidates(
 
 
 def _along(x_axis: str) -> str:
-    """The column along which points are added for an x axis; it has whole numbers."""
     return CPU_THREADS if x_axis == CPU_THREADS else X_AXES[x_axis]
 
 
 def _plain_axes(pairing: Pairing) -> dict[str, Any]:
-    """The axes of a pairing's series as Python values instead of NumPy scalars."""
     return {axis: value.item() if isinstance(value, np.generic) else value for axis, value in pairing.series.items()}
 
 
@@ -254,7 +243,6 @@ def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
 def _pairings_to_refine(
     measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes
 ) -> Iterator[Pairing]:
-    """The pairings whose crossover is refined; of devices, only those with the CPU on all of its cores."""
     for pairing in pairings(measurements, x_axes):
         is_refined = pairing.pair in refinements[str(pairing.series["study"])].pairs
         if is_refined and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):

@@ -86,5 +86,4 @@ def compute_roof_s(flops: float | None, precision: str, roofs: Roofs) -> float:
 
 
 def or_nan(value: Any) -> float:
-    """A number as a float; NaN for a missing one."""
     return math.nan if value is None or pd.isna(value) else float(value)

@@ -73,7 +73,6 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
 
 
 def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object]:
-    """The columns about the code of a cell, if it differs or may differ."""
     models, keys, packages = (
         [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
     )
@@ -94,7 +93,7 @@ def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object
 
 
 def _differing_packages(*runs: set[str]) -> str:
-    """The packages with different versions, as in 'torch 2.12.0 against 2.13.0', from the JSON texts of both runs."""
+    """As in 'torch 2.12.0 against 2.13.0', from the JSON texts of both runs."""
     versions: list[dict[str, set[str]]] = [{}, {}]
     for texts, of_run in zip(runs, versions, strict=True):
         for name, version in (item for text in texts for item in json.loads(text).items()):
@@ -112,7 +111,6 @@ def _values(cell: pd.DataFrame, column: str) -> set[str]:
 
 
 def times_s(cell: pd.DataFrame | None) -> list[float]:
-    """The times of a cell's ok trials; empty for None."""
     return [] if cell is None else [float(time) for time in cell.loc[cell["status"] == "ok", "step_time_s"]]
 
 

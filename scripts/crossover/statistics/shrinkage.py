@@ -27,8 +27,7 @@ def with_shared_spread(cells: Sequence[SampleMean], resolution: float) -> list[S
 
     A cell of one trial gets the common variance. Any other cell gets the mean of the common variance and its own,
     weighted by their degrees of freedom, but no less than its own, since a larger spread than in other cells may be
-    real. The degrees of freedom are at most those of all cells together. The cells are unchanged if fewer than two of
-    them have two trials. `resolution` as in `reading_error`.
+    real. `resolution` as in `reading_error`.
     """
     freedom = np.array([cell.freedom for cell in cells], float)
     repeated = freedom > 0
