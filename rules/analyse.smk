@@ -1,3 +1,5 @@
+# Rules that turn rows into tables.
+
 from crossover.tables.run_tables import TABLES
 
 COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")

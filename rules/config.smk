@@ -1,3 +1,5 @@
+# Read and check the config, inspect the machine, and make the plan that the rules use.
+
 import gc
 import os
 import sys
