@@ -42,8 +42,6 @@ class Answering(Llama):
 
 
 class Answers(InferenceTask):
-    """Generates the same answers to the same prompts in every step."""
-
     sample_name = "tokens"
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
