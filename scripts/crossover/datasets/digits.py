@@ -24,7 +24,7 @@ from crossover.errors import UserError
 
 SIDE = 28
 DIGIT_SIDE = 20
-"""In pixels; the box that contains the digit, as in MNIST."""
+"""Side in pixels of the box that contains the digit, as in MNIST."""
 CLASSES = 10
 UNSIGNED_BYTES = 8
 """Code of unsigned bytes in an IDX file."""

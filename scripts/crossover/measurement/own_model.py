@@ -144,7 +144,7 @@ class ModelWithLoss(nn.Module):
 
 
 def module_of(step: Step, mode: str) -> nn.Module:
-    """The module that a task moves and casts: the model, in training without `run` with a loss that has weights."""
+    """The module that a task moves and casts: the model, and in training without `run` also a loss with weights."""
     model: nn.Module = step.model
     if mode == "train" and step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
         return ModelWithLoss(model, step.loss)
@@ -191,7 +191,6 @@ def check_parts(step: Step, parts: Mapping[str, tuple[bool, str]], where: str) -
 
 
 def counts_samples(step: Step) -> bool:
-    """Return True if a Step's `samples` is a function or a positive whole number."""
     return callable(step.samples) or (type(step.samples) is int and step.samples > 0)
 
 
@@ -226,7 +225,7 @@ def user_error(error: BaseException, model: Model, failure: str) -> Exception:
 
 
 def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
-    """Import the user's module and run `make`; `call` describes it in messages. Raises what `user_error` returns."""
+    """Import the user's module and return `make()`, which `call` describes in messages; raises what `user_error` returns."""
     file = model.shown.rpartition(":")[0]
     tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
     function_of(model)

@@ -49,7 +49,6 @@ def samples_of(table: Table) -> TableSamples:
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with categories replaced by their values."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 

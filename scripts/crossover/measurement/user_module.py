@@ -55,7 +55,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def location_of(error: BaseException, model: Model) -> str:
-    """Where an error occurred: the last line in the model's file, else in another file of the user, else the model."""
+    """Where an error occurred: the last line in its file, else in another file of the user, else the model's name."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
@@ -100,7 +100,6 @@ def _shadowed(name: str) -> str | None:
 
 
 def _missing(name: str) -> str:
-    """The remedy for a missing module, which may be in a folder above the user's file."""
     top = name.partition(".")[0]
     for folder in dict.fromkeys(chain.from_iterable(path.parents for path in FOLDERS)):
         if (folder / f"{top}.py").is_file() or any((folder / top).glob("*.py")):
@@ -168,7 +167,6 @@ def _named(model: Model) -> Callable[..., Any]:
 
 
 def _count_of_arguments(function: Callable[..., Any]) -> int:
-    """How many of the arguments size and batch size a function takes, from 0 to 2."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # compiled functions may have no signature

@@ -21,7 +21,7 @@ TRY_MIN_S = 10.0
 
 
 def measure(job: RowJob) -> Outcome:
-    """Run a trial or a training and write its row atomically."""
+    """Run a trial or a training and write its row atomically; raises ChildFailedError as `run_supervised` does."""
     with atomic_path(Path(job.output)) as temporary:
         job = replace(job, output=str(temporary))
         outcome = run_supervised(job)

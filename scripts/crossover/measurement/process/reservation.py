@@ -41,7 +41,8 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
 
     For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
     for all usable cores (for a GPU, its share by `cpus_of_gpus`); the name of a device such as cpu-4 overrides it. The
-    affinity of this process, which a trial server inherits, does not change.
+    affinity of this process, which a trial server inherits, does not change. Raises UserError as
+    `check_whole_node`, `host_turn` and `lease` do.
     """
     if job := batch_job():
         tell(f"{job} on {platform.node()}")

@@ -192,7 +192,6 @@ class Resident(_MnistTraining):
         self.loss_sum = torch.zeros((), device=arithmetic.device)
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next (batch, 1, 28, 28) images and (batch,) labels."""
         return self.nth_batch(self.epoch_step, self.batch_size)
 
     def observe(self, *results: torch.Tensor) -> None:
