@@ -225,7 +225,7 @@ def user_error(error: BaseException, model: Model, failure: str) -> Exception:
 
 
 def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
-    """Import the user's module and return `make()`, which `call` describes in messages; raises what `user_error` returns."""
+    """Import the user's module and return `make()`, which is described by `call`; raises what `user_error` returns."""
     file = model.shown.rpartition(":")[0]
     tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
     function_of(model)

@@ -92,7 +92,7 @@ def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithme
 
 
 def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
-    """Read the workload's dataset to host memory, {} without a path; raises UserError if it is another or unreadable."""
+    """Read a workload's dataset into host memory, {} without a path; raises UserError for another or a damaged file."""
     if path is None:
         return {}
     if not Path(path).is_file():
