@@ -120,10 +120,7 @@ def _exit_on_closed_pipe() -> Iterator[None]:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Exit with status 1 and one line, instead of a traceback, for a UserError or a full disk.
-
-    If the program's output is no longer read, exit without a message.
-    """
+    """Exit with status 1 and one line, instead of a traceback, for a UserError or a full disk."""
     try:
         with _exit_on_closed_pipe():
             yield
@@ -175,10 +172,7 @@ def _write_count(path: Path, count: int) -> None:
 
 @contextmanager
 def logged(path: str) -> Iterator[None]:
-    """Redirect a job's output to its log and count the job as failed unless it succeeds.
-
-    A UserError or a full disk is logged in one line, any other error with its traceback.
-    """
+    """Redirect a job's output to its log and count the job as failed unless it succeeds."""
     with one_line_errors():
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with (

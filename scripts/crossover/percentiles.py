@@ -42,17 +42,14 @@ def percentile_of(samples: Sequence[float], percent: int) -> Percentile | None:
 def interval_ranks(count: int, percent: int) -> tuple[int, int] | None:
     """Ranks (from 1) of the sorted samples at the ends of a percentile's interval; None if there are too few samples.
 
-    The percentile lies beyond each end with a probability of at most TAIL. The 99th percentile needs at least 368
-    samples, the 95th 72, the median 6.
+    The 99th percentile needs at least 368 samples, the 95th 72, the median 6.
     """
     low, high = _outside(count, percent / 100), _outside(count, 1 - percent / 100)
     return (low, count + 1 - high) if low and high else None
 
 
 def _outside(count: int, share: float) -> int:
-    """The largest k with P(X < k) <= TAIL for X ~ Binomial(count, share), the number of samples below a quantile that a
-    sample falls below with probability `share`.
-    """
+    """The largest k with P(X < k) <= TAIL for X ~ Binomial(count, share)."""
     log_odds = math.log(share) - math.log1p(-share)
     log_term = count * math.log1p(-share)  # probability that no sample is below
     below, k = math.exp(log_term), 0

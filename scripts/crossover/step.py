@@ -1,5 +1,4 @@
-"""The value that a user's function may return: the step of a model, with loss and optimizer, or of a plain
-function."""
+"""The value that a user's function may return."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def seconds_text(seconds: float) -> str:
-    """A time with at most three significant digits in a suitable unit: 812 µs, 3.50 ms, 12.0 s, 8.43 min, 1.2 h, 3.4
-    days."""
+    """A time with at most three significant digits: 812 µs, 3.50 ms, 12.0 s, 8.43 min, 1.2 h, 3.4 days."""
     if seconds >= 119.95:
         length_s, name = next((length_s, name) for least_s, length_s, name in LONG_TIMES if seconds >= least_s)
         return f"{count_text(seconds / length_s)} {name}"
@@ -57,10 +56,7 @@ def count_text(value: float) -> str:
 
 
 def place_text(value: float, unit: str) -> str:
-    """A position on an axis, without its unit: 1,414 or 65,536 or 39.6, but 703 k for parameters.
-
-    Whole numbers have all digits; other numbers, and 10,000 or more parameters, have at most three.
-    """
+    """A position on an axis, without its unit: 1,414 or 65,536 or 39.6, but 703 k for parameters."""
     is_exact = math.isclose(value, round(value)) and (unit != "parameters" or value < 1e4)
     return f"{value:,.0f}" if is_exact else count_text(value)
 

@@ -25,7 +25,6 @@ class Note:
     """How often the time limit of a job was raised, and the limit that ended its last run, if any."""
 
     raised: int = 0
-    """Number of times the job was run again under a higher limit."""
     limit_s: float | None = None
     """The limit that ended the last run; None if that run finished."""
 

@@ -32,17 +32,16 @@ UNSIGNED_BYTES = 8
 LARGEST_VALUE = 16
 """Largest pixel value of scikit-learn's digits."""
 LARGEST_ANGLE = 12.0
-"""Maximum rotation of a generated digit in degrees, in each direction."""
+"""In degrees, in each direction."""
 LARGEST_SHIFT = 2.0
-"""Maximum shift of a generated digit in pixels, in each direction."""
+"""In pixels, in each direction."""
 SMALLEST_SCALE = 0.9
 CHUNK = 4096
 """Number of images that are computed at once, to limit memory."""
 
 
 def make_digits(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """scikit-learn's digits, shuffled with `seed`: `features`, float32 of shape (1797, 64), from 0 to 1, and `labels`
-    from 0 to 9."""
+    """scikit-learn's digits, shuffled with `seed`; `features` are float32 of shape (1797, 64), from 0 to 1."""
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
@@ -54,8 +53,7 @@ def make_digits(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 def make_mnist(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """MNIST's training files in `folder`, in their order; without a folder, `rows` images generated with `seed`.
 
-    `features` are uint8 of shape (rows, 28, 28), `labels` int64 of shape (rows,), from 0 to 9. Raises UserError for a
-    missing or malformed file.
+    `features` are uint8 of shape (rows, 28, 28). Raises UserError for a missing or malformed file.
     """
     if options["folder"]:
         return _read(Path(options["folder"]))
@@ -63,8 +61,7 @@ def make_mnist(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def _generate(rows: int, seed: int) -> dict[str, NDArray[Any]]:
-    """Images in random order. Each of scikit-learn's digits is used about equally often, each time slightly rotated,
-    shifted and scaled."""
+    """Each of scikit-learn's digits about equally often, each time slightly rotated, shifted and scaled."""
     from sklearn.datasets import load_digits
 
     digits, labels = load_digits(return_X_y=True)
@@ -89,11 +86,8 @@ def _enlarge(digits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _augment(images: NDArray[np.float64], chosen: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.uint8]:
-    """The chosen images, randomly rotated, scaled and shifted, as bytes.
-
-    A single call interpolates them all from one tall image in which the images are stacked. A pixel beyond an image is
-    taken from the image's edge, which is empty.
-    """
+    """The chosen images, randomly rotated, scaled and shifted, interpolated in one call from a tall stack of images. A
+    pixel beyond an image is taken from the image's edge, which is empty."""
     from scipy import ndimage
 
     def draw(low: float, high: float) -> NDArray[np.float64]:

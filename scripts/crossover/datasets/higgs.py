@@ -28,7 +28,7 @@ def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def _generate(rows: int, positive_share: float, seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Draw two momenta in GeV for each row, the larger first; the signal's mean is higher than the background's."""
+    """Two momenta in GeV for each row, the larger first."""
     random = np.random.default_rng(seed)
     positives = round(rows * positive_share)
     labels = np.zeros(rows, dtype=np.int64)

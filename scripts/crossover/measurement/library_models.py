@@ -1,7 +1,6 @@
 """Models of torchvision, timm and transformers with random weights; nothing is downloaded.
 
-A forward pass on torch's meta device, which computes nothing, shows whether a model accepts its inputs. If this pass
-fails, another one usually runs on the CPU.
+A forward pass on torch's meta device, which computes nothing, shows whether a model accepts its inputs.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ LAYERS_OF_DECODERS = ("decoder_layers", "num_decoder_layers")
 
 
 def _of_images(library: str, model: Model, size: int | str, batch_size: int) -> Step:
-    """A model with random images, and with random labels if its outputs are scores of classes."""
     name = size if isinstance(size, str) else model.name
     network = NETWORKS[library](name)
     default_pixels = getattr(network, "default_cfg", {}).get("input_size", (IMAGE_PIXELS,))[-1]
@@ -67,9 +65,7 @@ NETWORKS = {"torchvision": _torchvision_network, "timm": _timm_network}
 
 @cache
 def _classes(library: str, name: str, pixels: int) -> int | None:
-    """Number of classes for which a model returns scores; None if it has another kind of output. Raises UserError if it
-    does not accept images of that size, or if it returns a list.
-    """
+    """Number of classes for which a model returns scores; None if it has another kind of output."""
     make, images = partial(NETWORKS[library], name), torch.ones(PROBED_ROWS, 3, pixels, pixels)
     try:
         with torch.device("meta"):
@@ -140,8 +136,7 @@ def _transformers_network(name: str, layers: int | None) -> nn.Module:
 
 
 def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]:
-    """Random images of the config's size (default: 224 pixels), or texts of up to 128 random token ids. Raises
-    UserError if the config describes neither, or if the model needs further inputs."""
+    """Random images of the config's size (default: 224 pixels), or texts of up to 128 random token ids."""
     config, main = network.config, network.main_input_name
     needed = inspect.signature(network.forward).parameters
     if main == "pixel_values":
@@ -163,7 +158,6 @@ def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]
 
 
 def _on_cpu(make: Callable[[], nn.Module], shown: str, advice: str, *arguments: Any, **keywords: Any) -> Any:
-    """The output of a model's forward pass on the CPU. If that fails, raises a UserError that begins with `shown`."""
     try:
         return _forward(make(), *arguments, **keywords)
     except Exception as error:
@@ -176,7 +170,6 @@ def _forward(network: nn.Module, *arguments: Any, **keywords: Any) -> Any:
 
 
 def _extent(network: nn.Module) -> tuple[int, int]:
-    """Numbers of parameters and of modules."""
     return sum(parameter.numel() for parameter in network.parameters()), len(list(network.modules()))
 
 

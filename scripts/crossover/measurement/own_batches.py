@@ -1,5 +1,4 @@
-"""The batches of a user's model: where they come from, how many samples they have, and which inputs stay in host
-memory."""
+"""The batches of a user's model: their source, their numbers of samples, and the inputs that stay in host memory."""
 
 from __future__ import annotations
 
@@ -25,9 +24,8 @@ COUNT_THEM = "give the number of samples in a step: Step(samples=...)"
 
 
 def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
-    """Yield the Step's batches endlessly; a map-style Dataset is shuffled anew in each epoch. Raises a UserError that
-    begins with `shown` if a Dataset has fewer rows than a batch, or if an epoch has no batch.
-    """
+    """Yield the Step's batches endlessly; a map-style Dataset is shuffled anew in each epoch. Raises UserError if a
+    Dataset has fewer rows than a batch, or if an epoch has no batch."""
     loader = step.inputs
     if isinstance(loader, Dataset):
         rows = None if isinstance(loader, IterableDataset) else len(cast(Sized, loader))
@@ -73,8 +71,7 @@ def sample_counter(
     step: Step, first: Batch, batch_size: int, shown: str, takes_batch_size: bool
 ) -> Callable[[Any, Any], int]:
     """A function that counts the samples of a batch: by the Step's `samples`, or else by the length of a part that has
-    `batch_size` rows in the first batch. Raises a UserError that begins with `shown` if no part has that many.
-    """
+    `batch_size` rows in the first batch. Raises UserError if no part has that many."""
     samples = step.samples
     if callable(samples):
         return lambda inputs, targets: int(samples(inputs, targets))
@@ -130,9 +127,7 @@ def _second_lengths(batch: Batch) -> list[int]:
 
 
 def host_reader(step: Step, first: Batch, shown: str) -> Callable[[Any], list[torch.Tensor]]:
-    """A function that returns the tensors in the inputs named by the Step's `host`. Raises a UserError that begins with
-    `shown` if the inputs do not have one of these names.
-    """
+    """A function that returns the input tensors named by the Step's `host`; raises UserError for unknown names."""
     names = (step.host,) if isinstance(step.host, str) else tuple(step.host)
     allowed = _names(step.model, first[0]) if names else []
     if unknown := [name for name in names if name not in allowed]:

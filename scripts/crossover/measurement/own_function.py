@@ -44,8 +44,6 @@ TOLERANCES: dict[type[np.generic], float] = {
 
 
 class OwnFunction:
-    """A user's plain function at a cell's size."""
-
     def __init__(self, cell: Cell, tell: Tell) -> None:
         assert cell.model is not None
         self.model = cell.model
@@ -56,7 +54,6 @@ class OwnFunction:
         return FunctionTask(self.step_on(arithmetic.device.type), self, arithmetic)
 
     def step_on(self, device: str) -> Step:
-        """Call the user's function for a device and return its Step."""
         cell, model = self.cell, self.model
         size = model.argument(cell.size)
         axes = {"batch_size": cell.batch_size, "device": device, "protocol": cell.protocol}
@@ -147,8 +144,7 @@ class FunctionTask(Task):
 
     def _wait_for_results(self, returned: Any) -> None:
         """Wait for results that are computed in the background, such as JAX's arrays. Later steps wait only if the
-        first step returns such results. Raises UserError if the first step returns unfinished work such as a coroutine.
-        """
+        first step returns such results."""
         if self.waits_for_results is None and (kind := pending_kind(returned)):
             with suppress(Exception):
                 returned.close()  # otherwise Python warns about a coroutine that was never awaited
@@ -231,7 +227,6 @@ def results_of(step: Step, model: Model) -> list[Result]:
 
 
 def _result_of(value: Any) -> Result | None:
-    """A number, array, tensor or sparse matrix as an array in host memory; None for anything else."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         value = value.to_dense() if value.layout != torch.strided else value

@@ -18,8 +18,6 @@ IGNORED_LABEL = -100
 
 @dataclass(frozen=True)
 class ClassLabels:
-    """The range of class labels."""
-
     least: int
     most: int
     shown: str
@@ -28,7 +26,6 @@ class ClassLabels:
 
     @classmethod
     def of_table(cls, column: str, classes: int, numeric: bool) -> ClassLabels:
-        """The range of a table's labels, which are numbered from 0."""
         what = "different whole numbers, which are treated as classes" if numeric else "classes"
         regression = "for a regression write them as 1.0; for classes " if numeric else ""
         return cls(0, classes - 1, f"{column} has {classes} {what}", f"{regression}give it {classes} outputs")
@@ -47,7 +44,6 @@ class ClassLabels:
         return cls(least, most, f"its targets are class labels from {least} to {most}", advice)
 
     def check(self, outputs: int) -> None:
-        """Raise UserError if a label has no output."""
         if self.least < 0 or self.most >= outputs:
             have = f"{outputs} outputs, for labels 0 to {outputs - 1}" if outputs > 1 else "1 output, for label 0"
             raise UserError(f"{self.shown}, but the model has {have}; {self.advice}")
@@ -107,7 +103,6 @@ def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -
 
 
 def _losses(output: Mapping[str, Any], targets: Any) -> list[torch.Tensor]:
-    """The losses in a dict of outputs: the scalars that require gradients."""
     values = [value for value in tensors_of(list(output.values())) if value.is_floating_point()]
     losses = [value for value in values if value.dim() == 0 and value.requires_grad]
     if losses and isinstance(targets, torch.Tensor) and any(value.dim() for value in values):
@@ -116,7 +111,6 @@ def _losses(output: Mapping[str, Any], targets: Any) -> list[torch.Tensor]:
 
 
 def _scores(output: Any) -> torch.Tensor:
-    """The output's `logits`, or else its first tensor of floating-point or complex numbers."""
     if isinstance(logits := getattr(output, "logits", None), torch.Tensor):
         return logits
     if hasattr(output, "to_tuple"):  # an output of transformers

@@ -48,8 +48,6 @@ LEARNING_RATE = 1e-3
 
 
 class OwnModel:
-    """A user's model at a cell's size and batch size."""
-
     def __init__(self, cell: Cell, tell: Tell = ignore) -> None:
         assert cell.model is not None
         self.model = cell.model
@@ -61,7 +59,6 @@ class OwnModel:
         return module_of(self._user_step(), self.model.mode)
 
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
-        """The training or the inference task, according to the study's `mode`."""
         step = self._user_step()
         self.tell({"known": {"parameters": trainable_parameters(step.model)}})
         task = (OwnTraining if self.model.mode == "train" else OwnInference)(step, self.model, cell, arithmetic)
@@ -131,7 +128,6 @@ def _with_fresh_weights(step: Step, where: str) -> Step:
 
 
 def _tensors_in(step: Step) -> list[torch.Tensor]:
-    """The parameters and buffers of a step's model and loss."""
     modules = [module for module in (step.model, step.loss) if isinstance(module, nn.Module)]
     return [tensor for module in modules for tensor in chain(module.parameters(), module.buffers())]
 
@@ -148,8 +144,7 @@ class ModelWithLoss(nn.Module):
 
 
 def module_of(step: Step, mode: str) -> nn.Module:
-    """The module that a task moves and casts: the model, or in training without `run` the model and its loss, if the
-    loss has weights."""
+    """The module that a task moves and casts: the model, and in training without `run` also a loss with weights."""
     model: nn.Module = step.model
     if mode == "train" and step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
         return ModelWithLoss(model, step.loss)
@@ -196,7 +191,6 @@ def check_parts(step: Step, parts: Mapping[str, tuple[bool, str]], where: str) -
 
 
 def counts_samples(step: Step) -> bool:
-    """Return True if a Step's `samples` is a function or a positive whole number."""
     return callable(step.samples) or (type(step.samples) is int and step.samples > 0)
 
 
@@ -212,9 +206,8 @@ def _is_optimizer(value: Any) -> bool:
 
 
 def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
-    """Call the model with its inputs: a dict as keyword arguments, a tuple as positional ones, anything else as one
-    argument. Targets that are a list of dicts are passed too, as detectors expect.
-    """
+    """Call the model with a dict as keyword arguments, a tuple as positional ones, anything else as one argument.
+    Targets that are a list of dicts are passed too, as detectors expect."""
     last = {"targets": targets} if is_list_of_dicts(targets) else {}
     if isinstance(inputs, dict | UserDict):
         return model(**inputs, **last)
@@ -226,16 +219,13 @@ REFUSALS = (ValueError, AssertionError, RuntimeError)
 
 
 def user_error(error: BaseException, model: Model, failure: str) -> Exception:
-    """A UserError for an error of the user's code, or an UnsupportedError if that code may have rejected a default
-    size."""
+    """A UserError for an error of the user's code; UnsupportedError if that code may have rejected a default size."""
     text = f"{location_of(error, model)}: {failure}: {type(error).__name__}: {cause_of(error)}"
     return UnsupportedError(text) if model.may_refuse and isinstance(error, REFUSALS) else UserError(text)
 
 
 def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
-    """Import the user's module and return the result of `make`, which calls the user's function; `call` describes that
-    call in messages. Raises the error that `user_error` returns if the call fails.
-    """
+    """Import the user's module and return `make()`, which is described by `call`; raises what `user_error` returns."""
     file = model.shown.rpartition(":")[0]
     tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
     function_of(model)
@@ -331,7 +321,6 @@ class _OwnTask(Task):
         return self.samples < self.first_samples
 
     def failure(self, error: Exception) -> str:
-        """Describe what failed, with advice for known errors."""
         text = "its step fails"
         if self.is_short:
             counts = f"{self.samples} of {self.first_samples} samples"
@@ -352,8 +341,7 @@ def _has_sample_rows(batch: Batch, batch_size: int) -> bool:
 
 
 def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
-    """A note if parts of the user's model, or its floating-point inputs, are in fp64, bf16 or fp16 and another
-    precision is measured; otherwise None."""
+    """A note if the user's model or inputs are in fp64, bf16 or fp16 and another precision is measured, else None."""
     of_model = {tensor.dtype for tensor in chain(model.parameters(), model.buffers())}
     of_inputs = {tensor.dtype for tensor in tensors_of(inputs) if tensor.is_floating_point() or tensor.is_complex()}
     if len(of_inputs) > 1:  # torch's collation turns Python floats into float64
@@ -369,8 +357,6 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
 
 
 class OwnTraining(_OwnTask, TrainingTask):
-    """A training step: forward, loss, backward and optimizer, or the Step's `run`."""
-
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         super().__init__(step, model, cell, arithmetic)
         self.model.train()
@@ -396,7 +382,6 @@ class OwnTraining(_OwnTask, TrainingTask):
             self._prepare_run(step.run, cell.precision)
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """The Step's optimizer, by default SGD; raises UserError if it cannot train these parameters."""
         shown = self.spec.shown
         optimizer: Any = self.user_step.optimizer
         if _is_optimizer(optimizer) and not isinstance(optimizer, type):
@@ -421,8 +406,6 @@ class OwnTraining(_OwnTask, TrainingTask):
         return optimizer  # type: ignore[no-any-return]
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
-        """Pass `amp` to the Step's `run` if it has that argument; otherwise, in a precision with autocast, run the
-        forward pass under autocast, or raise UnsupportedError if the precision needs a loss scaler."""
         arithmetic = self.arithmetic
         if len(positional(run)) > 4:  # more than model, inputs, targets and optimizer
             self.amp = (arithmetic,)
@@ -464,8 +447,6 @@ def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callabl
 
 
 class OwnInference(_OwnTask, InferenceTask):
-    """An inference step: the forward pass."""
-
     has_run = False
     """True once a step has succeeded, so that a later error is not due to disabled gradients."""
 
@@ -487,8 +468,7 @@ class OwnInference(_OwnTask, InferenceTask):
         self.has_run = True
 
     def _runs_with_gradients(self, inputs: Batch) -> bool:
-        """Run the forward pass with gradients enabled, in case it takes derivatives. Return True if it succeeds;
-        gradients then stay enabled."""
+        """Return True if the step succeeds with gradients, in case it takes derivatives; they then stay enabled."""
         self.takes_gradients = True
         try:
             super().run(*inputs)

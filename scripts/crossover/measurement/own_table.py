@@ -29,10 +29,8 @@ class TableSamples(TensorDataset):
 
 
 def samples_of(table: Table) -> TableSamples:
-    """The rows of a table. Targets that are whole numbers, booleans or strings become classes, in sorted order.
-
-    Raises UserError if the table has no rows, or if a column contains missing, infinite or unsupported values.
-    """
+    """The rows of a table. Targets that are whole numbers, booleans or strings become classes, in sorted order. Raises
+    UserError if there are no rows, or missing, infinite or unsupported values."""
     shown, names = shown_path(Path(table.file)), inputs_of(table)
     rows = read_columns(Path(table.file), [*names, table.targets])
     if not rows.num_rows:
@@ -51,7 +49,6 @@ def samples_of(table: Table) -> TableSamples:
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with categories replaced by their values."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
@@ -60,7 +57,7 @@ def _is_any(kinds: tuple[object, ...], column: pa.ChunkedArray) -> bool:
 
 
 def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> npt.NDArray[np.float32]:
-    """A column as float32. Raises a UserError that begins with `where` if it has other values than finite numbers."""
+    """A column as float32; raises UserError if it has other values than finite numbers."""
     if pa.types.is_null(column.type):
         _check_present(column, len(column), where)
     if not _is_any(NUMBERS, column):
@@ -86,7 +83,6 @@ def _check_present(column: pa.ChunkedArray, missing: int, where: str) -> None:
 
 
 def _kind(column: pa.ChunkedArray) -> str:
-    """Describe a column that is not numeric: by its first text that is not a number, or by its type."""
     if not _is_any(TEXTS, column):
         return str(column.type)
     texts = list(enumerate(column.to_pylist(), 1))

@@ -55,8 +55,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def location_of(error: BaseException, model: Model) -> str:
-    """Where an error occurred: the last line of its traceback in the model's file, else in another file of the user,
-    else the model's name (`Model.shown`)."""
+    """Where an error occurred: the last line in its file, else in another file of the user, else the model's name."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
@@ -101,7 +100,6 @@ def _shadowed(name: str) -> str | None:
 
 
 def _missing(name: str) -> str:
-    """The remedy for a missing module, which may be in a folder above the user's file."""
     top = name.partition(".")[0]
     for folder in dict.fromkeys(chain.from_iterable(path.parents for path in FOLDERS)):
         if (folder / f"{top}.py").is_file() or any((folder / top).glob("*.py")):
@@ -125,8 +123,7 @@ def _advice_on_package(error: BaseException, model: Model) -> str:
 
 @cache
 def function_of(model: Model) -> Callable[[int | str, int], Any]:
-    """A function of size and batch size that calls the user's function with as many of them as it takes, or builds a
-    library's model."""
+    """The user's function, called with as many of size and batch size as it takes, or a library's builder."""
     if model.origin in LIBRARIES:
         return lambda size, batch_size: BUILDERS[model.origin](model, size, batch_size)
     function = _named(model)
@@ -152,7 +149,6 @@ def takes_batch_size(model: Model) -> bool:
 
 
 def _named(model: Model) -> Callable[..., Any]:
-    """The user's function; raises UserError if the module has no plain function of that name."""
     module = _module(model)
     if not hasattr(module, model.name):
         names = sorted(name for name, value in vars(module).items() if callable(value) and not name.startswith("_"))
@@ -171,7 +167,6 @@ def _named(model: Model) -> Callable[..., Any]:
 
 
 def _count_of_arguments(function: Callable[..., Any]) -> int:
-    """How many of the arguments size and batch size a function takes, from 0 to 2."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # compiled functions may have no signature
@@ -205,7 +200,6 @@ def _module(model: Model) -> ModuleType:
 
 
 def _import_file(file: Path) -> ModuleType:
-    """Import a file as a module of the same name, unless another module has that name."""
     is_taken = file.stem in sys.stdlib_module_names or file.stem in sys.modules
     spec = importlib.util.spec_from_file_location(f"{file.stem}_of_the_model" if is_taken else file.stem, file)
     assert spec is not None

@@ -43,8 +43,6 @@ class Edge:
 
 
 class Surroundings:
-    """Readings of a trial's host and GPU."""
-
     def __init__(self, device: str, uuid: str | None, nvml: types.ModuleType) -> None:
         self.device = device
         self.uuid = uuid
@@ -77,8 +75,7 @@ class Surroundings:
         return read_rapl() if is_cpu(self.device) else read_gpu_energy_mj(self.uuid, self.nvml)
 
     def read_under_load(self) -> None:
-        """Read the GPU's clock, throttling and processes; to be called while steps are queued, since an idle GPU lowers
-        its clock."""
+        """Read the GPU's state; to be called while steps are queued, since an idle GPU lowers its clock."""
         self.gpu_after = read_gpu(self.uuid, self.nvml)
 
     def columns(self, timed_s: float, timed_steps: int) -> dict[str, Any]:
@@ -112,8 +109,7 @@ class RaplCounter:
 
 
 def read_gpu_energy_mj(uuid: str | None, nvml: types.ModuleType) -> int | None:
-    """Energy in mJ that a GPU has used since its driver was loaded (nvmlDeviceGetTotalEnergyConsumption); None without
-    a GPU or without a counter, as for a MIG instance."""
+    """Energy in mJ since the GPU's driver was loaded; None without a GPU or a counter, as for a MIG instance."""
     with open_gpu(uuid, nvml) as gpu:
         if gpu is None or gpu.is_instance:
             return None
@@ -141,8 +137,7 @@ def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
 def package_joules(
     before: Mapping[str, RaplCounter] | None, after: Mapping[str, RaplCounter] | None, window_s: float
 ) -> float | None:
-    """Energy of all CPU packages between two readings; None without counters, or if it may exceed a counter's
-    range."""
+    """Energy of all CPU packages between two readings; None without counters, or if it may exceed their range."""
     if not before or not after or before.keys() != after.keys():
         return None
     if any(counter.range_uj * MICRO < PACKAGE_MAX_W * window_s for counter in after.values()):
@@ -151,8 +146,7 @@ def package_joules(
 
 
 def energy_columns(used_j: float | None, source: str, window_s: float, steps: int, shared: bool) -> dict[str, Any]:
-    """Energy columns of `Measurement` for some steps. All are None without a counter, for a window under 10 s, or if
-    other programs used the device (`shared`)."""
+    """Energy columns of `Measurement`; None without a counter, for a window under 10 s, or if others use the device."""
     if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or shared:
         return {"energy_j": None, "energy_per_step_j": None, "energy_source": None}
     return {"energy_j": used_j, "energy_per_step_j": used_j / steps, "energy_source": source}

@@ -21,11 +21,7 @@ TRY_MIN_S = 10.0
 
 
 def measure(job: RowJob) -> Outcome:
-    """Run a trial or a training and write its row atomically.
-
-    An invalid trial is measured once more if the cause may be temporary. Raises ChildFailedError as `run_supervised`
-    does.
-    """
+    """Run a trial or a training and write its row atomically; raises ChildFailedError as `run_supervised` does."""
     with atomic_path(Path(job.output)) as temporary:
         job = replace(job, output=str(temporary))
         outcome = run_supervised(job)
@@ -40,9 +36,8 @@ def measure(job: RowJob) -> Outcome:
 def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Outcome:
     """Run a job in a measuring process; if its step fails, try the step on the CPU in fp32.
 
-    The job is `unsupported` if the step runs there. If the try does not finish, the job is `unsupported` if the error's
-    message is typical of a device without support, otherwise `invalid`. Raises ChildFailedError as `supervise` does, or
-    if the step fails on the CPU too.
+    The job is `unsupported` if the step runs there, or if the try does not finish and the error is typical of a device
+    without support. Raises ChildFailedError as `supervise` does, or if the step fails on the CPU too.
     """
     start_s = clock()
     outcome = _run(job)
@@ -62,9 +57,6 @@ def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Out
 
 
 def _run(job: Job) -> Outcome:
-    """Run a job in a fork of the trial server if the job requests that and the server is available, otherwise in a
-    fresh process. Removes the process's folder for temporary files. Raises ChildFailedError as `supervise` does.
-    """
     with tempfile.TemporaryDirectory(prefix="xo-", ignore_cleanup_errors=True) as folder:
         environment = {**os.environ, "TMPDIR": folder}
         if job.isolation == "server":

@@ -29,8 +29,7 @@ Tell = Callable[[dict[str, Any]], None]
 """Receives the messages listed at `do`."""
 
 KILLED_FIRST = 1000
-"""Score for the kernel's out-of-memory killer, so that it kills this process rather than its parent or the trial
-server."""
+"""Score for the kernel's out-of-memory killer, so that it kills this process before its parent or the server."""
 
 MADV_POPULATE_WRITE = 23
 """Advice to madvise (Linux 5.14 and later) that copies shared pages, twice as fast as a write to each page."""
@@ -80,11 +79,7 @@ def copy_heap() -> None:
 
 
 def run_child(job: Job, lifeline: int, messages: int) -> None:
-    """Run a job and send the parent its last message; raises UserError for the user's mistakes.
-
-    If a step fails but might run eagerly on the CPU in fp32, the last message may have the status REFUSED, and the
-    parent tries the step there.
-    """
+    """Run a job and send the parent its last message; raises UserError for the user's mistakes."""
     end_with_parent(lifeline)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))

@@ -25,10 +25,10 @@ from crossover.measurement.process.messages import Inbox, send_order
 from crossover.measurement.process.server import server_key
 
 START_LIMIT_S = 120.0
-"""Maximum time for the start of a server, which imports torch, perhaps from a cold disk."""
+"""For the start of a server, which imports torch, perhaps from a cold disk."""
 
 ANSWER_LIMIT_S = 10.0
-"""Maximum time until the server answers an order; a server that takes longer is considered to hang."""
+"""A server that takes longer to answer an order is considered to hang."""
 
 STARTED: list[subprocess.Popen[bytes]] = []
 """Servers that this process has started. Without a reference to a running server, Python would warn about it."""
@@ -74,7 +74,6 @@ class Child(ABC):
         """How the process ended; None if it is still running after `wait_s` seconds."""
 
     def kill(self) -> None:
-        """Kill the process and its process group, wait for the process, and close the descriptors."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.ending(ANSWER_LIMIT_S)
@@ -86,8 +85,6 @@ class Child(ABC):
 
 
 class FreshProcess(Child):
-    """A measuring process in a new Python process."""
-
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
         super().__init__()
         descriptors = (self.childs_lifeline, self.childs_messages)
@@ -181,7 +178,6 @@ def server_folder() -> Path:
 
 
 def _connect(path: Path, key: str, preloaded: str, environment: dict[str, str]) -> socket.socket:
-    """Connect to the server with this key, starting it if needed; raises NoServerError if it does not start."""
     if (connection := _connect_once(path)) is not None:
         return connection
     from filelock import FileLock, Timeout  # so that only one trial starts a server

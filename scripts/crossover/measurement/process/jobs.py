@@ -78,8 +78,6 @@ class RowJob(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class TrialJob(RowJob):
-    """One trial of one cell."""
-
     kind = "trial"
     record = Measurement
 
@@ -127,13 +125,10 @@ class ProbeJob(Job):
     kind = "probe"
 
     precisions: Sequence[str]
-    """Precisions of the matrix products."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended."""
-
     status: str
     reason: str | None
     written: bool
@@ -152,7 +147,6 @@ KINDS: dict[str, type[TrialJob] | type[TrainingJob] | type[TryJob] | type[ProbeJ
 
 
 def job_from_json(text: str) -> TrialJob | TrainingJob | TryJob | ProbeJob:
-    """Read the output of `to_json`."""
     values = json.loads(text)
     kind = KINDS[values.pop("kind")]
     values["cell"] = Cell(**values["cell"] | {"model": _model_from_values(values["cell"]["model"])})

@@ -16,19 +16,15 @@ DESCRIPTORS = 4
 
 
 def send(descriptor: int, message: Mapping[str, Any]) -> None:
-    """Write one message to a pipe or a socket."""
     data = json.dumps(message).encode() + b"\n"
     while data:
         data = data[os.write(descriptor, data) :]
 
 
 class Inbox:
-    """Reads messages from a pipe or a socket."""
-
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.closed = False
-        """True once the other end is closed."""
         self._rest = b""
         self._lines: list[bytes] = []
 

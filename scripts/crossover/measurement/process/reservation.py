@@ -26,8 +26,6 @@ SLURM_LIMIT_S = 10
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources reserved for a command."""
-
     threads: int
     uuid: str | None
     """The leased GPU; None if the device is not a GPU or has no UUID."""
@@ -43,8 +41,8 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
 
     For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
     for all usable cores (for a GPU, its share by `cpus_of_gpus`); the name of a device such as cpu-4 overrides it. The
-    affinity of this process, which a trial server inherits, does not change. Signals and failed measuring processes are
-    handled by `exit_statuses`. Raises UserError as `check_whole_node`, `host_turn` and `lease` do.
+    affinity of this process, which a trial server inherits, does not change. Raises UserError as
+    `check_whole_node`, `host_turn` and `lease` do.
     """
     if job := batch_job():
         tell(f"{job} on {platform.node()}")
@@ -64,7 +62,6 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
 
 
 def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) -> dict[str, Any]:
-    """Fields of a job, from its cell, the command line and the reserved resources."""
     return {
         "cell": cell,
         "seed": options.seed,
@@ -78,8 +75,7 @@ def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) ->
 
 
 def choose_isolation(requested: str) -> str:
-    """The isolation of a trial; `auto` means the trial server on Linux outside of batch jobs, otherwise a fresh
-    process."""
+    """The isolation of a trial; `auto` is the trial server on Linux outside of batch jobs, else a fresh process."""
     if requested != "auto":
         return requested
     return "server" if platform.system() == "Linux" and batch_job() is None else "process"
@@ -98,8 +94,7 @@ def check_whole_node() -> None:
     """Raise UserError if this Slurm job has cores that its step may not use, as an exclusive job can have. The CPU
     would look slow if only a part of it were timed.
 
-    Slurm may count threads or cores as CPUs, and rounds a request up to whole cores. Nothing is checked outside of
-    Slurm, in a job on several nodes, or if Slurm does not answer.
+    Slurm may count threads or cores as CPUs, and rounds a request up to whole cores.
     """
     job = os.environ.get("SLURM_JOB_ID")
     description = ask_slurm(job) if job else ""

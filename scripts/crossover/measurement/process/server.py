@@ -1,9 +1,8 @@
 """The trial server: import torch once, and fork a measuring process for each trial.
 
 Importing torch can take longer than a measurement. The server never uses a GPU and starts no thread before a fork, so
-that each fork has its own CUDA context, allocator and thread pools, like a fresh process. Workloads are imported only
-in forks. The server serves only its own user, stops forking once a file that it imported has changed, and exits when
-idle.
+that each fork has its own CUDA context, allocator and thread pools, like a fresh process. It serves only its own user,
+stops forking once a file that it imported has changed, and exits when idle.
 """
 
 from __future__ import annotations
@@ -51,11 +50,8 @@ SET_LATER = {"CUDA_VISIBLE_DEVICES"}
 
 
 def server_key(environment: Mapping[str, str], preloaded: str) -> str:
-    """The key, 32 hexadecimal digits, of a server that has imported the module `preloaded`. It covers what a fork
-    inherits and cannot change, such as user, interpreter, installed packages (by the modification time of their
-    folder), the folder of this library, environment variables that native libraries read when they are loaded, limits,
-    control group, namespaces and memory policy. Changes of this library's files are noticed by the server itself.
-    """
+    """The key, 32 hexadecimal digits, of a server that has imported the module `preloaded`: a hash of what a fork
+    inherits and cannot change. Changes of this library's files are noticed by the server itself."""
     process = Path("/proc/self")
     facts = {
         "preloaded": preloaded,
@@ -82,8 +78,6 @@ def server_key(environment: Mapping[str, str], preloaded: str) -> str:
 
 
 class Server:
-    """Accepts orders and forks a measuring process for each."""
-
     def __init__(self, listener: socket.socket, is_up_to_date: Callable[[], bool]) -> None:
         self.listener = listener
         self.is_up_to_date = is_up_to_date
@@ -101,7 +95,6 @@ class Server:
                 idle_since = time.monotonic()
 
     def reap(self, pid: int, ended: int) -> None:
-        """Report to the client how its child ended."""
         self.selector.unregister(ended)
         os.close(ended)
         connection = self.children.pop(pid)

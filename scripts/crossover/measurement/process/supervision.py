@@ -23,7 +23,6 @@ ENDING_LIMIT_S = 20.0
 """Maximum time from a process's last message to its end; closing a CUDA context takes a second or two."""
 
 POLL_S = 1.0
-"""Maximum time between two checks that the child still runs."""
 
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
 TERMINATING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -56,8 +55,7 @@ def supervise(
 ) -> Outcome:
     """Wait until a child ends, or end it `time_limit_s` after its message `begun`; returns the job's outcome.
 
-    A trial that ends during a pass after its timing keeps its columns so far, and its reason names the pass. Raises
-    ChildFailedError if the child failed or did not begin, ChildLostError if it is not known how it ended.
+    Raises ChildFailedError if the child failed or did not begin, ChildLostError if it is not known how it ended.
     """
     try:
         return _wait(child, time_limit_s, oom_kills, clock)
@@ -128,7 +126,6 @@ def _wait(
 
 
 def _during(doing: str | None, reason: str) -> str:
-    """The reason, preceded by the user's code that was running, if any."""
     return f"{doing}: {reason}" if doing else reason
 
 
@@ -147,8 +144,7 @@ def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
 
 @contextmanager
 def exit_statuses() -> Iterator[None]:
-    """End the program, after cleaning up, with 128 plus a signal's number or with the status of a failed measuring
-    process."""
+    """End the program, after cleaning up, with 128 plus a signal's number, or a failed measuring process's status."""
 
     def interrupt(signal_number: int, _frame: FrameType | None) -> None:
         for other in TERMINATING:

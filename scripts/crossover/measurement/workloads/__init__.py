@@ -68,8 +68,7 @@ def build_model(cell: Cell) -> nn.Module:
 def count_parameters(cell: Cell) -> int | None:
     """Number of trainable parameters of a cell's model, counted without allocating them.
 
-    None if building ends with a status such as `unsupported`, and for a user's model, whose parameters are counted when
-    it is built.
+    None if building ends with a status such as `unsupported`, and for a user's model, counted when it is built.
     """
     if cell.model is not None:
         return None
@@ -93,10 +92,7 @@ def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithme
 
 
 def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
-    """Read a workload's dataset into host memory; empty if the path is None.
-
-    Raises UserError if the file is unreadable or contains another dataset.
-    """
+    """Read a workload's dataset into host memory, {} without a path; raises UserError for another or a damaged file."""
     if path is None:
         return {}
     if not Path(path).is_file():

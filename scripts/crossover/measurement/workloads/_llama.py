@@ -36,8 +36,7 @@ SHAPE = {
 
 class Rotary(nn.Module):
     """Llama's rotary embedding, whose frequencies and angles are in single precision whatever the model's precision.
-    The numerical check in double precision therefore uses the same angles.
-    """
+    The numerical check in double precision therefore uses the same angles."""
 
     bits: torch.Tensor
 
@@ -54,8 +53,7 @@ class Rotary(nn.Module):
 
 class FixedCache(Cache):  # type: ignore[misc]  # mypy does not read transformers
     """Keys and values in two tensors (layer, batch, head, token, width), whose first `context` tokens are fixed. With
-    one sequence in the cache, all sequences of a batch have its context.
-    """
+    one sequence in the cache, all sequences of a batch have its context."""
 
     is_compileable = True
     is_sliding = (False,)
@@ -108,8 +106,6 @@ class Llama(nn.Module):
 
 
 class Inference(InferenceTask):
-    """Processes the same new tokens after the same cached context in every step."""
-
     sample_name = "tokens"
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic, context: int, new: int) -> None:

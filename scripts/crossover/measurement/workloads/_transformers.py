@@ -16,7 +16,6 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # transformers reads this when it is importe
 
 @contextmanager
 def _left_out(*packages: str) -> Iterator[None]:
-    """Hide packages that are not imported yet, so that they seem not to be installed."""
     absent = [package for package in packages if package not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # an import of a module that is None fails
     try:

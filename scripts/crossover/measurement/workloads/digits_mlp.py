@@ -42,8 +42,6 @@ def build_model(hidden_width: int) -> nn.Sequential:
 
 
 class DigitsTraining(TrainingTask):
-    """Training with cross entropy and SGD on the dataset's whole batches, repeatedly."""
-
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         super().__init__(build_model(cell.size), arithmetic, (data["features"], data["labels"]))
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)

@@ -1,5 +1,4 @@
-"""An MLP that classifies points, with hidden layers that double in width (Penny Xu, "When to use GPU for training?",
-2019).
+"""An MLP on points, with hidden layers that double in width (Penny Xu, "When to use GPU for training?", 2019).
 
 With L linear layers the widths are 2, 4, ..., 2^L, then 2. A step is forward, backward and SGD; the loss and the
 number of errors are summed on the device. At the end of each epoch the source prints both, for which it waits for the
@@ -43,8 +42,6 @@ def build_model(linear_layers: int) -> nn.Sequential:
 
 
 class DiscTraining(TrainingTask):
-    """The source's training loop on resident data, in the dataset's order."""
-
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         self.batch_size = cell.batch_size
         self.cycle_steps = whole_batches(data, cell.batch_size)

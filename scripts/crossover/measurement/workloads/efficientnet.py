@@ -32,9 +32,8 @@ SETTLING_SIDE = 256
 def build_model(side: int) -> nn.Module:
     """EfficientNet-b0: (batch, 3, side, side) -> (batch, 1000) logits.
 
-    It pools with `AdaptiveAvgPool2d(1)`, as in torchvision and timm. The AvgPool2d of transformers, with a window of
-    1280, computes the same mean, but torch's compiler loops over all 1280 x 1280 positions (2.8 s for 4 images on a
-    CPU).
+    It pools as in torchvision and timm. The AvgPool2d of transformers, with a window of 1280, computes the same mean,
+    but torch's compiler loops over all 1280 x 1280 positions (2.8 s for 4 images on a CPU).
     """
     config = EfficientNetConfig(
         image_size=side,

@@ -2,8 +2,7 @@
 
 In protocol `as_published` each step takes a batch from a shuffled DataLoader, moves it to the device, and reads
 accuracy and loss back with `.item()`. In protocol `resident` the same arithmetic runs on data that stay on the device,
-in whole batches and in the dataset's (random) order, and accuracy and loss are summed there, without loading or
-synchronisation.
+in whole batches and in the dataset's (random) order, and accuracy and loss are summed there.
 """
 
 from __future__ import annotations
@@ -54,8 +53,6 @@ def build_model(hidden_width: int) -> Classifier:
 
 
 class _HiggsTraining(TrainingTask):
-    """Model, optimizer, loss and accuracy of both protocols."""
-
     def __init__(self, cell: Cell, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
         super().__init__(build_model(cell.size), arithmetic, resident)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
@@ -68,8 +65,6 @@ class _HiggsTraining(TrainingTask):
 
 
 class AsPublished(_HiggsTraining):
-    """Batches from the shuffled loader; accuracy and loss are read back in each step."""
-
     reads_back = True
 
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
@@ -94,8 +89,6 @@ class AsPublished(_HiggsTraining):
 
 
 class Resident(_HiggsTraining):
-    """Batches from resident data; accuracy and loss are summed on the device."""
-
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         super().__init__(cell, arithmetic, (data["features"], data["labels"]))
         self.batch_size = cell.batch_size

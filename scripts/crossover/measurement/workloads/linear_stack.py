@@ -38,11 +38,8 @@ def build_model(width: int) -> nn.Sequential:
 
 
 class LinearTraining(TrainingTask):
-    """The recipe's training loop over random inputs and targets on the device.
-
-    A cycle is a single step rather than an epoch of 50 steps, since all batches are equivalent and nothing else happens
-    at the end of an epoch.
-    """
+    """A cycle is a single step rather than an epoch of 50 steps, since all batches are equivalent and nothing else
+    happens at the end of an epoch."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         tensors = [arithmetic.randn(cell.batch_size, cell.size) for _ in range(2 * BATCHES)]

@@ -16,7 +16,6 @@ from crossover.measurement.step.tasks import InferenceTask
 from crossover.measurement.workloads._llama import HEAD_WIDTH, HEADS, LAYERS, VOCABULARY, FixedCache, Llama
 
 PROMPT = 512
-"""Number of tokens in the prompt."""
 SIZE_NAME = "tokens of answer"
 SIZE_RANGE = (1, 4096)
 DATASET = None
@@ -42,8 +41,6 @@ class Answering(Llama):
 
 
 class Answers(InferenceTask):
-    """Generates the same answers to the same prompts in every step."""
-
     sample_name = "tokens"
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:

@@ -25,7 +25,6 @@ PROTOCOLS = ("resident",)
 BATCH_SIZES = (1,)
 
 CHUNK_ROWS = 1024
-"""Number of rows of the exact product computed at a time."""
 
 HOST_ROWS = 256
 """Number of rows to compare if a CPU computes the exact product, since even these take seconds."""
@@ -63,12 +62,8 @@ class Multiplication(InferenceTask):
 
     @torch.no_grad()
     def own_errors(self) -> dict[str, float]:
-        """The largest error of an entry of the product, and the ratio of this error to the mean absolute entry of the
-        exact product.
-
-        All rows are compared, or at most HOST_ROWS if a CPU computes the exact product. The model's matrix is
-        overwritten.
-        """
+        """The largest error of an entry of the product, and its ratio to the mean absolute entry of the exact product.
+        The model's matrix is overwritten."""
         n = len(self.right)
         doubles = _doubles(self.arithmetic.device)
         left, right = draw_normal(doubles, n, n), draw_normal(doubles, n, n)

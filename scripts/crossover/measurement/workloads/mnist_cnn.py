@@ -102,8 +102,6 @@ def normalised(images: torch.Tensor) -> torch.Tensor:
 
 
 class _MnistTraining(TrainingTask):
-    """Model, loss, optimizer and learning rate of both protocols."""
-
     def __init__(
         self, cell: Cell, epoch_steps: int, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()
     ) -> None:
@@ -140,10 +138,7 @@ def _end_with(parent: int, _worker: int) -> None:
 
 
 class AsPublished(_MnistTraining):
-    """Batches from two workers; the loss is read back at the end of each step.
-
-    A cycle is an epoch, which includes the start and the end of its workers and a partial last batch.
-    """
+    """A cycle is an epoch, which includes the start and the end of its workers and a partial last batch."""
 
     reads_back = True
     samples_taken = 0
@@ -190,8 +185,6 @@ class AsPublished(_MnistTraining):
 
 
 class Resident(_MnistTraining):
-    """Batches of images resident on the device; the loss is summed there."""
-
     def __init__(self, cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic) -> None:
         images = normalised(data["features"].unsqueeze(1).to(torch.float32).div_(255))
         super().__init__(cell, whole_batches(data, cell.batch_size), arithmetic, (images, data["labels"]))
@@ -199,7 +192,6 @@ class Resident(_MnistTraining):
         self.loss_sum = torch.zeros((), device=arithmetic.device)
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
-        """The next (batch, 1, 28, 28) images and (batch,) labels."""
         return self.nth_batch(self.epoch_step, self.batch_size)
 
     def observe(self, *results: torch.Tensor) -> None:

@@ -28,7 +28,6 @@ DATASET = None
 PROTOCOLS = ("resident",)
 
 SIDE = 224
-"""Pixels on each side of an image."""
 
 DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
 """Number of blocks in each of the four stages (He et al. 2015, table 1). A block has two layers in models of up to 34
