@@ -27,10 +27,9 @@ from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.precision import PURE, arithmetic_of
 
 REPEATS = 7
-"""Number of timed blocks for each roof."""
 BLOCK_S = 0.02
 LONGEST_STEP_S = 0.2
-"""Approximate maximum duration of a step, in seconds; larger sizes are skipped."""
+"""Approximate maximum duration of a step; larger sizes are skipped."""
 
 MOST_BYTES = 10**9
 """Maximum total size of a product's three matrices."""
@@ -145,8 +144,8 @@ def _repeat(step: Step, repeats: int) -> None:
 
 
 def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    """Rows for a chain of tiny, dependent operations: seconds per operation if they are launched one by one and in a
-    CUDA graph, and the gap between kernels in the graph."""
+    """Rows for a chain of tiny, dependent operations: seconds per operation launched singly and in a CUDA graph, and
+    the gap between kernels in the graph."""
     inputs, outputs, sums = (torch.zeros(shape, device=device) for shape in ((16, 16), (16, 16), (16,)))
     unit = torch.eye(16, device=device)
 
@@ -203,13 +202,11 @@ class Probe:
         return self.count / self.step_s
 
     def times_s(self, watch: Stopwatch) -> list[float]:
-        """Seconds per step in each of REPEATS blocks."""
         steps = max(1, math.ceil(BLOCK_S / max(self.step_s, 1e-9)))
         return [time_block(self.step, steps, watch).wall_s / steps for _ in range(REPEATS)]
 
 
 def _timed(step: Step, watch: Stopwatch, count: int = 1, **columns: Any) -> Probe:
-    """Time a step in one block, after two single steps."""
     step()
     steps = max(1, math.ceil(BLOCK_S / max(time_block(step, 1, watch).wall_s, 1e-9)))
     return Probe(step, time_block(step, steps, watch).wall_s / steps, count, columns)

@@ -29,10 +29,9 @@ from crossover.measurement.workloads import Tell, count_parameters, has_generate
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
-"""Number of steps from which the time of the training is projected, without the first, which loads libraries."""
+"""Steps from which the time of the training is projected, without the first, which loads libraries."""
 
 PREDICTED_ROWS = 8192
-"""Number of rows per batch of predictions."""
 
 Data = dict[str, torch.Tensor]
 
@@ -126,10 +125,7 @@ def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -
 
 
 def predict(model: nn.Module, features: torch.Tensor, arithmetic: Arithmetic) -> torch.Tensor:
-    """The model's scores of shape (rows, classes), in double precision on the host.
-
-    If a model returns a tuple, the scores are its first element. The model stays in evaluation mode.
-    """
+    """The model's scores of shape (rows, classes), in double precision on the host."""
     model.eval()
     parts = []
     for rows in features.split(PREDICTED_ROWS):

@@ -1,8 +1,7 @@
 """Latency of single steps, measured correctly and with common mistakes.
 
-The mistakes are those listed by A. Geifman (Deci), "The correct method to measure inference time of deep neural
-networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step. (The fourth
-mistake in that list, a single sample, needs no method: each correct latency is an example.)
+The mistakes are three of those listed by A. Geifman (Deci), "The correct method to measure inference time of deep
+neural networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step.
 
 After the warm-up, the methods take turns of up to TURN_STEPS steps, in a shuffled order that is then reversed;
 otherwise a change in the machine's speed would look like the effect of a mistake. Each turn starts after a
@@ -32,8 +31,8 @@ Method = Callable[[int], list[float]]
 """Times a number of steps and returns the seconds of each; the device is idle before and after."""
 
 TURN_STEPS = 50
-"""Maximum number of steps timed in a row with one method before the next is used. Without synchronisation, a deep
-network fills a GPU's queue within a few of them."""
+"""Maximum number of steps timed in a row with one method. C order.reverse() # so that a steady drift affects all
+methods equally => order.reverse()"""
 
 
 def fitting(steps: int, step_s: float, longest_s: float) -> int:

@@ -12,8 +12,7 @@ from crossover.measurement.clock.timing import Step
 PROFILED_STEPS = 20
 
 PROFILED_S = 0.2
-"""Approximate maximum duration of the profiled steps, since torch is slow to process the events of a large model; at
-least one step is profiled."""
+"""Approximate maximum duration of the profiled steps, since torch is slow to process the events of a large model."""
 
 COPY_IN, COPY_OUT = "Memcpy HtoD", "Memcpy DtoH"
 """Prefixes of the names of copies from host memory to a CUDA device, and back."""

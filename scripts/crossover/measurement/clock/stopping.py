@@ -16,7 +16,7 @@ STEADY_STEPS = 20
 """Minimum number of steps in each of the two groups that a warm-up compares, before `warmup_long_s`."""
 
 CHECKED_EVERY = 10
-"""Number of samples between two checks of a timing's precision."""
+"""Samples between two checks of a timing's precision."""
 
 
 @dataclass

@@ -87,7 +87,6 @@ def status_bytes(process: Path, key: str) -> int | None:
 
 
 def _reset_mark(process: Path) -> bool:
-    """Reset the high-water mark; False if the kernel does not allow it."""
     try:
         descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # the file cannot be read
     except OSError:

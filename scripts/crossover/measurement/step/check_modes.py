@@ -22,16 +22,14 @@ DRAWING = {
 class SameDraws(TorchFunctionMode):
     """Draws a model's random numbers from one sequence on the host; dropout becomes the identity.
 
-    The mode does not change the state of torch's default generator on the host. If that state has changed afterwards,
-    the model drew numbers that the mode could not intercept, for example in compiled code or inside a torch function.
+    If the state of torch's default generator on the host changes meanwhile, the model drew numbers that the mode could
+    not intercept, for example in compiled code or inside a torch function.
     """
 
     state: torch.Tensor
     drew = False
-    """Whether random numbers were drawn since the mode was entered."""
 
     def __enter__(self) -> SameDraws:
-        """Restart the sequence, and seed the generators of Python and NumPy."""
         self.state = torch.Generator().manual_seed(0).get_state()
         self.drew = False
         random.seed(0)
@@ -50,7 +48,7 @@ class SameDraws(TorchFunctionMode):
         return self._draw(func, args, kwargs) if name in DRAWING else func(*args, **kwargs)
 
     def _draw(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
-        """Call the function, and replace the random numbers in its result by numbers drawn on the host."""
+        """Call the function, with random numbers drawn on the host."""
         self.drew = True
         host_kwargs = {key: value for key, value in kwargs.items() if key not in ("generator", "out", "pin_memory")}
         if "device" in host_kwargs:
@@ -78,8 +76,8 @@ def _on_host(value: Any) -> Any:
 
 
 PERIOD = 65537
-"""Number of elements after which the noise in a tensor repeats; prime, so that rows of usual lengths get different
-noise."""
+"""Elements after which the noise repeats; prime, so that rows of usual lengths get different noise. C # A view is
+skipped, since it contains no new values. => # A view contains no new values."""
 
 
 class RoundingNoise(TorchDispatchMode):

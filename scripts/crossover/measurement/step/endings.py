@@ -28,14 +28,12 @@ OUT_OF_MEMORY = re.compile(
     r"|Cannot allocate memory \(12\)"  # torch could not map a dataset's file
     r"|\bCU[A-Z]+_\w*ALLOC(ATION)?_FAILED"  # tensors left too little for a library's workspace (seen on an H200)
 )
-"""Messages that mean out of memory, in errors of any type."""
 
 PERHAPS_OUT_OF_MEMORY = re.compile(
     r"Unable to find a valid cuDNN algorithm"
     r"|unable to find an engine to execute this computation"
     r"|nvmlInit_v2_\(\).*INTERNAL ASSERT FAILED"  # the allocator asks NVML once nothing is left
 )
-"""Messages that may mean out of memory or something else."""
 
 LACKING = re.compile(
     r"not implemented for|not (currently )?(implemented|supported)\b|(doesn't|does not) (have )?support|\bunsupported\b"

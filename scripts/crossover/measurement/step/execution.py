@@ -39,17 +39,15 @@ class Execution:
 
     step: Callable[[], None]
     run: Callable[..., None]
-    """Runs the device's part of a step on the given inputs."""
     compile_s: Callable[[], float | None] = lambda: None
     """Seconds of compilation or capture so far; None for an eager step."""
     compilations: Callable[[], int] = lambda: 0
-    """Number of graphs compiled so far."""
     dynamic_shapes: bool | None = None
-    """Whether the step was compiled for changing shapes; None if it is not compiled."""
+    """None if the step is not compiled."""
     check_compilations: Callable[[], None] | None = None
-    """Raises UnsupportedError for a step that is recompiled again and again; to be called after synchronisations."""
+    """Raises UnsupportedError for a step that is recompiled again and again; called after synchronisations."""
     results: Callable[[], list[torch.Tensor]] | None = None
-    """The results of a CUDA graph's last replay (a training's loss, an inference's outputs); None for other steps."""
+    """The results of a CUDA graph's last replay, as of `step_results`; None for other steps."""
 
 
 def prepare(task: Task, execution: str) -> Execution:
@@ -93,10 +91,8 @@ def compiled_graphs() -> int:
 
 
 def _recompilation_check() -> Callable[[], None]:
-    """Return a function that raises UnsupportedError once too many of its calls have found newly compiled graphs.
-
-    The graphs compiled in the first step are expected.
-    """
+    """Return a check that raises UnsupportedError once too many calls find new graphs, those of the first step
+    aside."""
     compiled, recompiled = compiled_graphs(), 0
 
     def check() -> None:
@@ -130,8 +126,7 @@ def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Si
 def signature(inputs: Any, device: torch.device | None = None) -> Signature:
     """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain values.
 
-    For a step on `device`, they include the values of short integer tensors on other devices, such as lengths that the
-    host reads.
+    For a step on `device`, these include short integer tensors elsewhere, such as lengths that the host reads.
     """
 
     def constant(leaf: Any) -> Any:
@@ -166,7 +161,6 @@ def observed(task: Task) -> Iterator[list[torch.Tensor]]:
 
 
 def _compiler_missing(device: torch.device) -> str | None:
-    """Return why torch.compile cannot generate code for a device; None if it can."""
     if device.type == "cpu":
         from torch._inductor.cpp_builder import get_cpp_compiler
 
