@@ -1,5 +1,4 @@
-"""Prepare a cell for its job: apply torch's settings and the seed, open the device, build the task, check the
-settings."""
+"""Prepare a cell for its job: apply settings and seed, open the device, build the task, check the settings again."""
 
 from __future__ import annotations
 
@@ -41,8 +40,7 @@ class OpenCell:
     columns: Columns
 
     def arithmetic(self) -> Arithmetic:
-        """The cell's arithmetic; raises UnsupportedError if the device lacks the precision, or if the host has too few
-        cores."""
+        """The cell's arithmetic; raises UnsupportedError if the device lacks the precision or the host lacks cores."""
         if reason := lacking_cores(self.job.cell.device, usable_cores()):
             raise UnsupportedError(reason)
         return arithmetic_of(self.job.cell.precision, self.target.device)
@@ -58,8 +56,7 @@ class OpenCell:
         return task
 
     def check(self, task: Task) -> None:
-        """Raise InvalidError if the task is on another device, or if a torch setting or a number of threads has
-        changed."""
+        """Raise InvalidError if the task is on another device, or a torch setting or number of threads has changed."""
         reason = wrong_device(task, self.target, self.job.uuid, self.board)
         reason = reason or changes({**self.switches, **task.switches}, read_switches())
         if reason is not None:

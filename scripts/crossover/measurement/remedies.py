@@ -219,8 +219,7 @@ def _on_host_batch(
 def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], bool | None]:
     """The step on a batch on the device as one CUDA graph, and whether it could be captured (None if not tried).
 
-    `task` must not have run yet, since the state of earlier steps would belong to another stream. Results are not read
-    back. A compiled step raises an error if it would be recompiled for this task.
+    `task` must not have run yet, since the state of earlier steps would belong to another stream.
     """
     reads_back = task.reads_back
     if reads_back:
@@ -282,8 +281,7 @@ def time_interleaved(methods: Mapping[str, Method], block_min_s: float, watch: S
     """Seconds of a step with each method: the median of synchronised blocks that last about `block_min_s` or longer.
 
     The first method is the unmodified step; others that raise errors are skipped. A step of at least ALONE_S is a block
-    by itself, and the two runs that determined its length count. Every second round is reversed, so that a steady drift
-    affects all methods equally.
+    by itself, and its first two runs count. Rounds alternate in order, so that a steady drift affects all alike.
     """
     unmodified = next(iter(methods))
     samples_s: dict[str, list[float]] = {name: [] for name in methods}

@@ -53,8 +53,7 @@ FREE_SHARE = 1 / 8
 
 
 def host_working_sets(cache_bytes: int | None, free_bytes: int) -> tuple[int, ...]:
-    """HOST_WORKING_SETS and larger ones, up to CACHES times the last-level caches or, if less, FREE_SHARE of the free
-    memory."""
+    """HOST_WORKING_SETS and larger ones, up to the lesser of CACHES times the caches and FREE_SHARE of free memory."""
     largest = min(CACHES * (cache_bytes or 0), int(FREE_SHARE * free_bytes))
     working_sets = list(HOST_WORKING_SETS)
     while working_sets[-1] < largest:
@@ -93,7 +92,7 @@ def probe(target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequen
         for working_set in working_sets:
             row = _memory(target.device, working_set, watch)
             yield row
-            if working_set / row["value"] > LONGEST_STEP_S / 2:  # larger sizes would take too long
+            if working_set / row["value"] > LONGEST_STEP_S / 2:
                 break
         yield from _launches(target.device, watch)
         if target.device.type == "cuda":
@@ -144,8 +143,7 @@ def _repeat(step: Step, repeats: int) -> None:
 
 
 def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    """Rows for a chain of tiny, dependent operations: seconds per operation launched singly and in a CUDA graph, and
-    the gap between kernels in the graph."""
+    """Rows of tiny, dependent operations: seconds per operation, singly and in a graph, and the gap between kernels."""
     inputs, outputs, sums = (torch.zeros(shape, device=device) for shape in ((16, 16), (16, 16), (16,)))
     unit = torch.eye(16, device=device)
 

@@ -166,8 +166,7 @@ def run_try(job: TryJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, s
     """Build a cell at its batch size and run a few steps; returns a status, its reason, and what was timed.
 
     The status is `ok` if the batch fits and `oom` if it does not. `tell` receives `begun` with the FACTS before the
-    model is built. Raises UserError and RefusedError as `open_cell` and `OpenCell.ending` do; other errors that
-    `ending` raises give the status `invalid`, and their traceback is printed.
+    model is built. Raises UserError and RefusedError as `open_cell` and `OpenCell.ending` do.
     """
     from crossover.measurement.cell import open_cell
     from crossover.measurement.step.endings import first_line
@@ -228,9 +227,7 @@ def time_batches(step: Step, limit: int, step_s: float, watch: Stopwatch) -> dic
 def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> int | None:
     """The largest size up to `limit` that fits in its try and in CONFIRMATIONS further tries; None if no size does.
 
-    Sizes are doubled from `start` until a try fails or the limit is reached, then bisected. If a confirmation fails, a
-    size must fit 1 + CONFIRMATIONS times in a row: sizes are lowered in steps that double until one fits, then
-    bisected.
+    If a confirmation fails, smaller sizes must fit 1 + CONFIRMATIONS times in a row.
     """
 
     def fits_times(size: int, times: int) -> bool:

@@ -314,8 +314,7 @@ class Trial:
 
 
 SPIN_S, WATCHED_S = 0.3, 0.05
-"""Seconds to wait first, since threads of numerical libraries may spin for 0.2 s after their work, and seconds to watch
-the process then."""
+"""Seconds to wait, since threads of numerical libraries may spin for 0.2 s after their work, and then to watch."""
 
 
 def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:
@@ -327,10 +326,9 @@ def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None]
 
 
 def limited_to(device_work_s: float | None, work: Columns) -> Columns:
-    """The times of matrix products and of other operators, scaled down to the device's work in the profile.
+    """The times of matrix products and of other operators, scaled down to the device's work; empty if they are shorter.
 
-    Empty without a profile, or if the sum of the times does not exceed that work. Where the host falls behind the
-    device, an operator's time includes host time.
+    Where the host falls behind the device, an operator's time includes host time.
     """
     parts = {name: work[name] for name in ("products_s", "others_s") if work.get(name) is not None}
     total_s = sum(parts.values())
@@ -341,6 +339,7 @@ def limited_to(device_work_s: float | None, work: Columns) -> Columns:
 
 def step_with_transfers(task: Task, execution: str) -> Step | None:
     """The task's step with transfers added; None if it transfers already or cannot."""
+    # The replay of a CUDA graph returns no result to transfer.
     if not isinstance(task, InferenceTask) or execution == "cuda-graph" or task.copies:
         return None
     try:

@@ -41,10 +41,7 @@ def profile_device(
     transfers: tuple[str, ...] = (COPY_IN,),
     most_steps: int = PROFILED_STEPS,
 ) -> DeviceProfile | None:
-    """Profile a few steps that take about `step_time_s` each; None if nothing ran, or for a device not in PROFILED.
-
-    `transfers` are name prefixes of copies that do not count as the device's work.
-    """
+    """Profile a few steps that take about `step_time_s` each; None if nothing ran, or for a device not in PROFILED."""
     if device.type not in PROFILED:
         return None
     name, autograd = device.type.upper(), cast(Any, torch.autograd)

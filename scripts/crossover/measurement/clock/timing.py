@@ -234,10 +234,7 @@ def process_age_s() -> float:
 
 
 class Phases:
-    """Durations of a process's phases in seconds; a phase begins when the previous one ends.
-
-    `age_s` is the age of the process at the end of its first phase, the imports.
-    """
+    """Durations of a process's phases in seconds; the first, the imports, ends at the process's age `age_s`."""
 
     def __init__(self, age_s: float, clock_s: Callable[[], float] = time.perf_counter) -> None:
         self.clock_s = clock_s

@@ -47,7 +47,6 @@ class Subject:
     model: nn.Module
     optimizer: torch.optim.Optimizer | None = None
     resident: tuple[torch.Tensor, ...] = ()
-    """Tensors other than the model's that stay on the device between steps."""
 
 
 def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
@@ -188,8 +187,7 @@ def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
 class Ledger:
     """The lifetimes of a device's storages, on a clock that ticks once per operation.
 
-    `level` reads the device's high-water mark, by default the sum of the live storages. The peak is at the last
-    operation that raised the level to a new maximum.
+    The peak is at the last operation that raised `level`, by default the sum of the live storages, to a new maximum.
     """
 
     def __init__(self, device_type: str, level: Callable[[], int] | None = None) -> None:

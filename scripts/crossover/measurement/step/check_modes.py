@@ -48,7 +48,6 @@ class SameDraws(TorchFunctionMode):
         return self._draw(func, args, kwargs) if name in DRAWING else func(*args, **kwargs)
 
     def _draw(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
-        """Call the function, with random numbers drawn on the host."""
         self.drew = True
         host_kwargs = {key: value for key, value in kwargs.items() if key not in ("generator", "out", "pin_memory")}
         if "device" in host_kwargs:
@@ -76,8 +75,7 @@ def _on_host(value: Any) -> Any:
 
 
 PERIOD = 65537
-"""Elements after which the noise repeats; prime, so that rows of usual lengths get different noise. C # A view is
-skipped, since it contains no new values. => # A view contains no new values."""
+"""Elements after which the noise repeats; prime, so that rows of usual lengths get different noise."""
 
 
 class RoundingNoise(TorchDispatchMode):
@@ -99,7 +97,7 @@ class RoundingNoise(TorchDispatchMode):
         if any(map(_has_fractions, tree_leaves((args, kwargs)))):
             returned = results if isinstance(results, tuple | list) else (results,)
             for tensor, declared in zip(returned, func._schema.returns, strict=False):
-                # A view is skipped, since it contains no new values.
+                # A view contains no new values.
                 if _has_fractions(tensor) and (declared.alias_info is None or declared.alias_info.is_write):
                     self._add_to(tensor)
         return results

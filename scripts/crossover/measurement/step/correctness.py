@@ -54,11 +54,9 @@ DRAWS_MAX = 2
 """Maximum number of runs with noise of the same size."""
 
 ERROR_MAX = 0.5
-"""Largest relative error that can pass."""
 
 ATTEMPTS = 2
-"""Attempts at most, each with fresh weights and the next batch; a result is wrong if all find it wrong. C # reentrant
-checkpoints write to `grad` => # reentrant checkpoints need gradients in `grad`"""
+"""Attempts at most, each with fresh weights and the next batch; a result is wrong if all find it wrong."""
 
 REPEAT_TOLERANCE = 1e-9
 """Relative difference allowed between two runs in double precision, whose order of summation may differ."""
@@ -94,10 +92,7 @@ def compare_with_reference(
     execution: str = "eager",
     grown_bytes: GrownBytes = without_measuring,
 ) -> Answer:
-    """Compare a task's step with double precision; may leave fresh weights in the task's model.
-
-    `grown_bytes` runs a function and returns by how much the memory of this process grew at its peak.
-    """
+    """Compare a task's step with double precision; may leave fresh weights in the task's model."""
     if task.not_comparable is not None:
         return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
     answers = []
@@ -207,8 +202,7 @@ def _part(
     precision: str,
     grown_bytes: GrownBytes,
 ) -> Part:
-    """The whole batch, or some of its rows if that takes too much time or memory; raises UncheckedError if neither
-    works."""
+    """The whole batch, or some of its rows if it takes too much time or memory. May raise UncheckedError."""
     whole = Part(batch, batch)
     lengths = {len(tensor) for tensor in tensors_of(batch) if tensor.dim()}
     count = max(lengths, default=0)
@@ -258,8 +252,7 @@ def _seconds(run: Callable[[], None]) -> float:
 def _rows_are_independent(
     batch: Any, count: int, rows: torch.Tensor, run_step: Callable[[Any], Values], precision: str
 ) -> bool:
-    """True if outputs have one row per sample, and replacing the inputs' other rows changes the compared ones by
-    rounding only."""
+    """True if replacing the inputs' other rows changes the compared rows of the outputs by rounding errors only."""
     kept = torch.full((count,), int(rows[0]))  # the first compared row replaces all rows that are not compared
     kept[rows] = rows
     before = run_step(batch)
@@ -331,10 +324,7 @@ def _beyond(errors: Errors, limits: Errors) -> list[str]:
 
 
 def checked_rows(rows: int, limit: int) -> torch.Tensor:
-    """Indices of up to `limit` rows, evenly spaced from the first to the last.
-
-    A kernel divides a batch into tiles with a remainder at the end, and any tile may be wrong.
-    """
+    """Indices of evenly spaced rows from first to last: any tile of a kernel, or the remainder, may be wrong."""
     return torch.linspace(0, rows - 1, min(rows, limit), dtype=torch.float64).round().long()
 
 
@@ -397,12 +387,9 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
 
 
 def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
-    """The gradients of a loss for all trainable parameters; zeros for parameters on which the loss does not depend. C
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad] before = [parameter.grad for
-    parameter in parameters] => parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    before = [parameter.grad for parameter in parameters] # reentrant checkpoints write to `grad`"""
+    """The gradients of a loss for all trainable parameters; zeros for parameters on which the loss does not depend."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    before = [parameter.grad for parameter in parameters]
+    before = [parameter.grad for parameter in parameters]  # reentrant checkpoints need gradients in `grad`
     for parameter in parameters:
         parameter.grad = None
     # torch.autograd.backward would suspend SameDraws, but checkpointed layers draw random numbers in the backward pass.

@@ -61,10 +61,7 @@ def early_end(error: BaseException) -> tuple[str, str] | None:
 
 
 def ending(error: BaseException, device: torch.device) -> tuple[str, str] | None:
-    """Like `early_end`, but for an unclear error, the device's free memory (if known) decides whether it is `oom`.
-
-    Raises UserError for a full /dev/shm.
-    """
+    """Like `early_end`, but the device's free memory decides unclear cases; raises UserError for a full /dev/shm."""
     error = original(error)
     if SHARED_MEMORY_FULL.search(str(error)):
         raise UserError(SHARED_MEMORY_ADVICE) from error

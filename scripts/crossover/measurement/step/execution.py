@@ -91,8 +91,7 @@ def compiled_graphs() -> int:
 
 
 def _recompilation_check() -> Callable[[], None]:
-    """Return a check that raises UnsupportedError once too many calls find new graphs, those of the first step
-    aside."""
+    """Return a check that raises UnsupportedError once more than 1 + RECOMPILED_MAX calls have found new graphs."""
     compiled, recompiled = compiled_graphs(), 0
 
     def check() -> None:
@@ -126,7 +125,7 @@ def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Si
 def signature(inputs: Any, device: torch.device | None = None) -> Signature:
     """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain values.
 
-    For a step on `device`, these include short integer tensors elsewhere, such as lengths that the host reads.
+    On `device`, these include short integer tensors elsewhere, such as lengths that the host reads.
     """
 
     def constant(leaf: Any) -> Any:
@@ -220,10 +219,7 @@ def _batch_change(first: Signature, other: Signature) -> str:
 
 
 def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
-    """A CUDA graph of the device's work in a step, whose replays read their inputs from `buffers`.
-
-    Raises UnsupportedError if the step draws random numbers on the host or cannot be captured.
-    """
+    """A CUDA graph of a step's device work, which reads `buffers`; raises UnsupportedError if it cannot be captured."""
     device = task.arithmetic.device
     # Torch would warn if a workload's sum over steps keeps autograd's graph of the warm-up alive, which is harmless.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
@@ -248,7 +244,6 @@ def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
 
 
 def host_generators() -> tuple[object, ...]:
-    """The states of torch's, Python's and NumPy's random generators on the host."""
     name, keys, *position = np.random.get_state()
     return torch.get_rng_state().numpy().tobytes(), random.getstate(), name, np.asarray(keys).tobytes(), *position
 

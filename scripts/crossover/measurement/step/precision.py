@@ -70,10 +70,8 @@ class Arithmetic:
             self.scaler.update()
 
     def run_until_updated(self, step: Callable[[], object]) -> bool:
-        """Repeat a step until the loss scaler does not skip the update; False after SKIPPED_MAX skipped updates.
-
-        The first update allocates the optimizer's state, so steps before it should not be measured.
-        """
+        """Repeat a step until the loss scaler does not skip the update, which allocates the optimizer's state; False if
+        in vain."""
         if self.scaler is None:
             return True
         for _ in range(SKIPPED_MAX):
@@ -86,7 +84,6 @@ class Arithmetic:
 
 @contextmanager
 def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """Set the default type of new tensors while the block runs."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:

@@ -93,7 +93,7 @@ class Task(ABC):
         self.resident = tuple(map(move, self.resident))
 
     def next_inputs(self) -> tuple[Any, ...]:
-        """The next batch, usually on the device, as nested containers; by default always the resident tensors."""
+        """The next batch, usually on the device, as nested containers."""
         return self.resident
 
     def next_batch(self) -> tuple[Any, ...]:
@@ -108,10 +108,8 @@ class Task(ABC):
 
     @abstractmethod
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        """The model's results for a batch, all of which are passed to `observe`.
-
-        In training, the first result is the loss (a scalar), and others are not checked.
-        """
+        """The model's results for a batch; in training, the first is the loss (a scalar), the others are not
+        checked."""
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most tasks have nothing to do
         """Process the results of the forward pass, as part of the step."""
@@ -151,8 +149,8 @@ class GradientTask(Task):
         self.use_gradients()
 
     def add_gradients(self, *inputs: Any, parts: int = 1) -> None:
-        """Forward and backward pass over a batch, or over one of its `parts` of equal size, whose gradients add up to
-        those of the mean loss."""
+        """Forward and backward pass over a batch, or over one of `parts` whose gradients add up to those of the mean
+        loss."""
         with self.arithmetic.autocast():
             results = self.forward(self.model, *inputs)
         self.observe(*results)
@@ -208,9 +206,8 @@ def step_results(task: Task, results: Sequence[torch.Tensor]) -> list[torch.Tens
 def copy_each_step(task: Task, pinned: bool) -> None:
     """Move a task's batches to host memory and let each step copy its batch in and its results out, as a server does.
 
-    With pinned memory, the host does not wait until the batch is copied. The host always waits for the results, which
-    go to pageable memory. Raises UnsupportedError if tensors cannot be pinned, or if the workload makes its batches on
-    the device.
+    The host waits for the results, which go to pageable memory. Raises UnsupportedError if tensors cannot be pinned, or
+    if the workload makes its batches on the device.
     """
 
     def move(tensor: torch.Tensor) -> torch.Tensor:
