@@ -117,8 +117,7 @@ def time_cold(
 def time_unsynchronised(step: Step, steps: int, watch: Stopwatch) -> list[float]:
     """Seconds of each of `steps` steps by the host's clock, synchronised only before the first and after the last.
 
-    Once a deep network has filled a GPU's queue (about a thousand launches), they jump from the host's time to the
-    device's.
+    Once a deep network has filled a GPU's queue (about a thousand launches), they jump to the device's time.
     """
     latencies_s = []
     watch.synchronise()

@@ -23,8 +23,7 @@ GRAIN = 32768
 
 
 def limit_memory(device: torch.device, device_bytes: int | None, limit_bytes: int) -> None:
-    """Limit this process's memory on a device with `device_bytes` of memory; raises UnsupportedError if that is
-    impossible.
+    """Limit this process's memory on a device with `device_bytes` of memory; raises UnsupportedError if it cannot.
 
     On the CPU the limit applies to further allocations, on CUDA to all memory of torch's allocator.
     """

@@ -1,8 +1,7 @@
 """The memory pass: a step's peak memory, and its parts (parameters, gradients, activations and others) at that moment.
 
-The pass runs after the timing. Since activations are freed while gradients are allocated, the peaks of the parts could
-sum to more than the peak. One eager step is therefore observed, and the parts are those at the operation that sets the
-peak.
+Since activations are freed while gradients are allocated, the peaks of the parts could sum to more than the peak. One
+eager step is therefore observed, and the parts are those at the operation that sets the peak.
 
 Several tensors may share a storage, so memory is counted by storage. The role of a storage may become known only after
 the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lifetimes of storages are recorded and

@@ -1,7 +1,7 @@
 """The status of a job that ended with an error: unsupported, timeout, invalid or oom.
 
-An error without a status is the user's mistake, a bug, or a lack of support by the device, the precision or the
-execution. The message may not show which, so `process.attempts` tries the same step eagerly on the CPU in fp32.
+An error without a status may be the user's mistake, a bug, or a lack of support by the device, the precision or the
+execution, so `process.attempts` tries the same step eagerly on the CPU in fp32.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Si
 def signature(inputs: Any, device: torch.device | None = None) -> Signature:
     """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain values.
 
-    On `device`, these include short integer tensors elsewhere, such as lengths that the host reads.
+    For a step on `device`, these include short integer tensors elsewhere, such as lengths that the host reads.
     """
 
     def constant(leaf: Any) -> Any:

@@ -70,8 +70,10 @@ class Arithmetic:
             self.scaler.update()
 
     def run_until_updated(self, step: Callable[[], object]) -> bool:
-        """Repeat a step until the loss scaler does not skip the update, which allocates the optimizer's state; False if
-        in vain."""
+        """Repeat a step until the loss scaler does not skip the update; False after SKIPPED_MAX skipped updates.
+
+        The first update allocates the optimizer's state, so steps before it should not be measured.
+        """
         if self.scaler is None:
             return True
         for _ in range(SKIPPED_MAX):

@@ -108,8 +108,7 @@ class Task(ABC):
 
     @abstractmethod
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        """The model's results for a batch; in training, the first is the loss (a scalar), the others are not
-        checked."""
+        """The model's results for a batch; in training, the first is the loss (a scalar), others are not checked."""
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most tasks have nothing to do
         """Process the results of the forward pass, as part of the step."""
@@ -149,8 +148,7 @@ class GradientTask(Task):
         self.use_gradients()
 
     def add_gradients(self, *inputs: Any, parts: int = 1) -> None:
-        """Forward and backward pass over a batch, or over one of `parts` whose gradients add up to those of the mean
-        loss."""
+        """Forward and backward pass over a batch, or over one of `parts` whose gradients add up to the batch's."""
         with self.arithmetic.autocast():
             results = self.forward(self.model, *inputs)
         self.observe(*results)

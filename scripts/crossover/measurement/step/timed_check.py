@@ -29,7 +29,7 @@ from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.tasks import Answer, Errors, Task
 
 STEPS = 4
-"""Number of steps in each run, enough to reveal most state that changes every few steps."""
+"""Enough to reveal most state that changes every few steps."""
 
 FROZEN = "a CUDA graph only repeats what it recorded, but the step keeps state in Python or does other work on the host"
 COMPILED = "the compiled step computes something other than the eager one"
