@@ -1,5 +1,4 @@
-"""Prepare a cell for its job: apply torch's settings and the seed, open the device, build the task, and check the
-settings again."""
+"""Prepare a cell for its job: apply settings and seed, open the device, build the task, check the settings again."""
 
 from __future__ import annotations
 
@@ -35,15 +34,13 @@ class OpenCell:
     job: Job
     target: OpenDevice
     switches: Mapping[str, Any]
-    """Torch's settings, and on the CPU the numbers of threads, which must not change."""
+    """Torch's settings, and on the CPU the numbers of threads."""
     board: str | None
     """UUID of the leased GPU, or of the GPU that contains the leased MIG instance; None if unknown."""
     columns: Columns
-    """Columns about the job, the host, the device and the versions of software."""
 
     def arithmetic(self) -> Arithmetic:
-        """The cell's arithmetic on its device; raises UnsupportedError if the device lacks the precision, or if the
-        host has too few cores."""
+        """The cell's arithmetic; raises UnsupportedError if the device lacks the precision or the host lacks cores."""
         if reason := lacking_cores(self.job.cell.device, usable_cores()):
             raise UnsupportedError(reason)
         return arithmetic_of(self.job.cell.precision, self.target.device)
@@ -59,8 +56,7 @@ class OpenCell:
         return task
 
     def check(self, task: Task) -> None:
-        """Raise InvalidError if the task is on another device than requested, or if a setting of torch or a number of
-        threads has changed."""
+        """Raise InvalidError if the task is on another device, or a torch setting or number of threads has changed."""
         reason = wrong_device(task, self.target, self.job.uuid, self.board)
         reason = reason or changes({**self.switches, **task.switches}, read_switches())
         if reason is not None:

@@ -41,7 +41,7 @@ BLOCK_S = 0.005
 ALONE_S = 0.01
 """A step at least this long is a block by itself; in a block of shorter steps, the host gets ahead of the device."""
 ROUNDS = 3
-"""Number of blocks for each method."""
+"""Blocks for each method."""
 FEWER_THREADS_S = 0.05
 """Fewer threads are not tried on steps longer than this, since that would take long and gain little."""
 FREE_SHARE = 0.5
@@ -56,8 +56,8 @@ def time_remedies(
 ) -> dict[str, Any]:
     """Time the step as it is and with each remedy, interleaved; returns columns of `Measurement`.
 
-    `name` is the name of the execution, and `build` makes a new task for a CUDA graph. Changes the weights, allocates
-    memory, and raises the errors of the unmodified step.
+    `build` makes a new task for a CUDA graph. Changes the weights, allocates memory, and raises the errors of the
+    unmodified step.
     """
     columns: dict[str, Any] = {"working_s": working_s(task, execution, watch, step_time_s)}
     with HostCopies() as copies:
@@ -104,8 +104,7 @@ def remedies_of(
 ) -> dict[str, Method]:
     """The unmodified step first, then the methods for all remedies except a CUDA graph, by column of `Measurement`.
 
-    `inputs` is a batch of the task, `batch` the same batch on the device, and `copies` counts the copies that
-    `next_inputs` made.
+    `batch` is `inputs` on the device, and `copies` counts the copies that `next_inputs` made.
     """
     on_batch = _step_with(task, execution, batch)
     methods = {"split_step_s": Method(execution.step), "loading_s": Method(task.next_inputs)}
@@ -170,7 +169,6 @@ class HostCopies(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.bytes = 0
         self.pinned = True
-        """Whether all copied bytes came from pinned memory."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -188,8 +186,7 @@ def _on_host_batch(
 ) -> dict[str, Method]:
     """The step on a batch in host memory, the copy of that batch alone, and both from pinned memory unless `pinned`.
 
-    `pinned` is True if the unmodified step's batch is pinned, `copy_first` if `next_inputs` copies it rather than the
-    forward pass.
+    `copy_first` is True if `next_inputs` copies the batch rather than the forward pass.
     """
     host = map_tensors(torch.Tensor.cpu, inputs)
     targets = [tensor.device for tensor in tensors_of(batch)]
@@ -222,8 +219,7 @@ def _on_host_batch(
 def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], bool | None]:
     """The step on a batch on the device as one CUDA graph, and whether it could be captured (None if not tried).
 
-    `task` must not have run yet, since the state of earlier steps would belong to another stream. Results are not read
-    back. A compiled step raises an error if it would be recompiled for this task.
+    `task` must not have run yet, since the state of earlier steps would belong to another stream.
     """
     reads_back = task.reads_back
     if reads_back:
@@ -249,11 +245,7 @@ def replayed(task: Task, name: str, batch: Inputs) -> tuple[dict[str, Method], b
 
 
 def _on_larger_batch(task: Task, execution: Execution, batch: Inputs) -> dict[str, Method]:
-    """The step on LARGER_BATCH times the rows; empty if its memory would exceed FREE_SHARE of the free memory.
-
-    The estimate is LARGER_BATCH times the memory of the step and its batch, for which the peak memory of this process
-    is an upper bound.
-    """
+    """The step on LARGER_BATCH times the rows; empty if its memory would exceed FREE_SHARE of the free memory."""
     free_bytes = FREE_SHARE * available_bytes()
     peak_bytes = status_bytes(Path("/proc/self"), "VmHWM")
     if peak_bytes is None or LARGER_BATCH * peak_bytes > free_bytes:
@@ -289,8 +281,7 @@ def time_interleaved(methods: Mapping[str, Method], block_min_s: float, watch: S
     """Seconds of a step with each method: the median of synchronised blocks that last about `block_min_s` or longer.
 
     The first method is the unmodified step; others that raise errors are skipped. A step of at least ALONE_S is a block
-    by itself, and the two runs that determined its length count. Before each block of several steps, one step runs
-    that does not count. Every second round is reversed, so that a steady drift affects all methods equally.
+    by itself, and its first two runs count. Rounds alternate in order, so that a steady drift affects all alike.
     """
     unmodified = next(iter(methods))
     samples_s: dict[str, list[float]] = {name: [] for name in methods}

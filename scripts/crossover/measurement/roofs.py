@@ -27,10 +27,9 @@ from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.precision import PURE, arithmetic_of
 
 REPEATS = 7
-"""Number of timed blocks for each roof."""
 BLOCK_S = 0.02
 LONGEST_STEP_S = 0.2
-"""Approximate maximum duration of a step, in seconds; larger sizes are skipped."""
+"""Approximate maximum duration of a step; larger sizes are skipped."""
 
 MOST_BYTES = 10**9
 """Maximum total size of a product's three matrices."""
@@ -54,8 +53,7 @@ FREE_SHARE = 1 / 8
 
 
 def host_working_sets(cache_bytes: int | None, free_bytes: int) -> tuple[int, ...]:
-    """HOST_WORKING_SETS and larger ones, up to CACHES times the last-level caches or, if less, FREE_SHARE of the free
-    memory."""
+    """HOST_WORKING_SETS and larger ones, up to the lesser of CACHES times the caches and FREE_SHARE of free memory."""
     largest = min(CACHES * (cache_bytes or 0), int(FREE_SHARE * free_bytes))
     working_sets = list(HOST_WORKING_SETS)
     while working_sets[-1] < largest:
@@ -94,7 +92,7 @@ def probe(target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequen
         for working_set in working_sets:
             row = _memory(target.device, working_set, watch)
             yield row
-            if working_set / row["value"] > LONGEST_STEP_S / 2:  # larger sizes would take too long
+            if working_set / row["value"] > LONGEST_STEP_S / 2:
                 break
         yield from _launches(target.device, watch)
         if target.device.type == "cuda":
@@ -145,8 +143,7 @@ def _repeat(step: Step, repeats: int) -> None:
 
 
 def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    """Rows for a chain of tiny, dependent operations: seconds per operation if they are launched one by one and in a
-    CUDA graph, and the gap between kernels in the graph."""
+    """Rows of tiny, dependent operations: seconds per operation, singly and in a graph, and the gap between kernels."""
     inputs, outputs, sums = (torch.zeros(shape, device=device) for shape in ((16, 16), (16, 16), (16,)))
     unit = torch.eye(16, device=device)
 
@@ -203,13 +200,11 @@ class Probe:
         return self.count / self.step_s
 
     def times_s(self, watch: Stopwatch) -> list[float]:
-        """Seconds per step in each of REPEATS blocks."""
         steps = max(1, math.ceil(BLOCK_S / max(self.step_s, 1e-9)))
         return [time_block(self.step, steps, watch).wall_s / steps for _ in range(REPEATS)]
 
 
 def _timed(step: Step, watch: Stopwatch, count: int = 1, **columns: Any) -> Probe:
-    """Time a step in one block, after two single steps."""
     step()
     steps = max(1, math.ceil(BLOCK_S / max(time_block(step, 1, watch).wall_s, 1e-9)))
     return Probe(step, time_block(step, steps, watch).wall_s / steps, count, columns)

@@ -23,7 +23,7 @@ TIMED_MAX_S = 10.0
 """Maximum duration of the timed batches, judging by the step before them."""
 
 TIMED_MIN = 3
-"""Minimum number of timed batches, however long they take, unless fewer are requested."""
+"""Minimum number of timed batches, unless fewer are requested."""
 
 CONFIRMATIONS = 2
 """Number of further tries in which the largest size must fit."""
@@ -45,7 +45,6 @@ FACTS = (
     "python_version",
     "crossover_version",
 )
-"""Columns that describe code, host and device."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +66,9 @@ class LargestBatch:
     largest: int | None = None
     """The largest batch that fitted in each of its tries; None unless the status is `ok`."""
     smallest_failing: int | None = None
-    """The smallest batch that did not fit, if any."""
     largest_fitting: int | None = None
     """For a stopped search: the largest batch that fitted and is smaller than all that did not."""
     throughput_samples_per_s: float | None = None
-    """Throughput with the largest batch."""
     timed_batches: int | None = None
     timed_s: float | None = None
     throughput_reason: str | None = None
@@ -93,8 +90,7 @@ def search_largest(
 ) -> LargestBatch:
     """Search for the largest batch up to `limit`, starting with the batch size of `first`.
 
-    `attempt` runs a try, and `tell` receives a line about each try. A batch fits if the status of its try is `ok`, and
-    does not fit if the status is `oom`. Any other status stops the search.
+    `attempt` runs a try, and `tell` receives a line about each. A status other than `ok` and `oom` stops the search.
     """
     tries: list[Try] = []
     facts: dict[str, Any] = {}
@@ -134,10 +130,7 @@ def time_largest(
     attempt: Callable[[TryJob], Outcome],
     tell: Callable[[str], None],
 ) -> LargestBatch:
-    """Add the throughput over up to `timed_batches` batches of the largest size, measured in a new process.
-
-    If the measurement fails, its reason is added instead.
-    """
+    """Add the throughput over up to `timed_batches` batches of the largest size, measured in a new process."""
     if result.largest is None or not timed_batches:
         return result
     cell = replace(first.cell, batch_size=result.largest)
@@ -173,8 +166,7 @@ def run_try(job: TryJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, s
     """Build a cell at its batch size and run a few steps; returns a status, its reason, and what was timed.
 
     The status is `ok` if the batch fits and `oom` if it does not. `tell` receives `begun` with the FACTS before the
-    model is built. Raises UserError and RefusedError as `open_cell` and `OpenCell.ending` do; other errors that
-    `ending` raises give the status `invalid`, and their traceback is printed.
+    model is built. Raises UserError and RefusedError as `open_cell` and `OpenCell.ending` do.
     """
     from crossover.measurement.cell import open_cell
     from crossover.measurement.step.endings import first_line
@@ -225,11 +217,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
 
 
 def time_batches(step: Step, limit: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
-    """Time batches between two synchronisations, as in Geifman (docs/explanation/measurement.md).
-
-    As many batches are timed as fit into TIMED_MAX_S at `step_s` each, but at least TIMED_MIN, and never more than
-    `limit`.
-    """
+    """Time batches between two synchronisations, as in Geifman (docs/explanation/measurement.md)."""
     batches = min(limit, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
     with without_garbage_collection():
         timed_s = time_block(step, batches, watch).wall_s
@@ -239,10 +227,7 @@ def time_batches(step: Step, limit: int, step_s: float, watch: Stopwatch) -> dic
 def find_largest(fits: Callable[[int], bool], start: int, limit: int | None) -> int | None:
     """The largest size up to `limit` that fits in its try and in CONFIRMATIONS further tries; None if no size does.
 
-    Sizes are doubled from `start` until a try fails or the limit is reached, then bisection finds the largest that
-    fits. If a confirmation fails, a size must fit 1 + CONFIRMATIONS times in a row: sizes are lowered in steps that
-    double until one fits, then bisection finds the largest that does. The number of tries therefore grows with the
-    logarithm of the size.
+    If a confirmation fails, smaller sizes must fit 1 + CONFIRMATIONS times in a row.
     """
 
     def fits_times(size: int, times: int) -> bool:

@@ -1,10 +1,8 @@
 """A whole training and its predictions, with the same initial weights and the same order of rows on all devices.
 
-The seed sets the weights and each epoch's order of rows on the host, so devices differ only in their arithmetic (and
-in dropout, which is drawn on the device). The model is trained with the workload's step on resident data; before each
-epoch the resident rows are overwritten in a new order. In each epoch, rows beyond the last whole batch are not used.
-The dataset's last rows are held out and predicted. The dataset is in random order; if it is standardised, its mean and
-standard deviation include these rows.
+The seed sets the weights and each epoch's order of rows on the host, so devices differ only in their arithmetic (and in
+dropout, which is drawn on the device). The model is trained with the workload's step on resident data. The dataset is
+in random order; if it is standardised, its mean and standard deviation include the held-out rows.
 """
 
 from __future__ import annotations
@@ -29,10 +27,9 @@ from crossover.measurement.workloads import Tell, count_parameters, has_generate
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
-"""Number of steps from which the time of the training is projected, without the first, which loads libraries."""
+"""Steps from which the time of the training is projected, without the first, which loads libraries."""
 
 PREDICTED_ROWS = 8192
-"""Number of rows per batch of predictions."""
 
 Data = dict[str, torch.Tensor]
 
@@ -40,9 +37,9 @@ Data = dict[str, torch.Tensor]
 def run_training(job: TrainingJob, tell: Tell = ignore) -> Training:
     """Train in this process and predict the held-out rows.
 
-    If a training runs out of memory, needs an unsupported precision, would exceed the time limit or diverges, its row
-    has a status other than `ok`, and a reason. `tell` receives `begun` with the columns known before the model is
-    built. Raises UserError for a missing device or dataset, and other errors as `OpenCell.ending` does.
+    A training that runs out of memory, needs an unsupported precision, is too slow or diverges has a status other than
+    `ok`, and a reason. `tell` receives `begun` with the columns known before the model is built. Raises UserError for a
+    missing device or dataset, and other errors as `OpenCell.ending` does.
     """
     cell = open_cell(job)
     columns = cell.columns | {"parameters": count_parameters(job.cell)}
@@ -96,10 +93,7 @@ def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Da
 
 
 def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -> int:
-    """Train for the job's epochs on shuffled batches, and wait for the device; returns the number of steps.
-
-    Raises TooSlowError if, judging by the first steps, the training would exceed the time limit.
-    """
+    """Train for the job's epochs; returns the number of steps, or raises TooSlowError judging by the first ones."""
     order = torch.Generator().manual_seed(job.seed)
     rows = tuple(tensor.clone() for tensor in task.resident)
     epoch_steps = len(rows[1]) // job.cell.batch_size
@@ -126,10 +120,7 @@ def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -
 
 
 def predict(model: nn.Module, features: torch.Tensor, arithmetic: Arithmetic) -> torch.Tensor:
-    """The model's scores of shape (rows, classes), in double precision on the host.
-
-    If a model returns a tuple, the scores are its first element. The model stays in evaluation mode.
-    """
+    """The model's scores of shape (rows, classes), in double precision on the host."""
     model.eval()
     parts = []
     for rows in features.split(PREDICTED_ROWS):

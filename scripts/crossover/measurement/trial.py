@@ -82,7 +82,7 @@ def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
 
 
 TRIALS_WITH_REMEDIES = 3
-"""Maximum number of trials per cell in which remedies are timed: enough for a confidence interval of their gain."""
+"""Trials per cell in which remedies are timed: enough for a confidence interval of their gain."""
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Trial:
     watch: Stopwatch = field(init=False)
     flags: list[str] = field(default_factory=list)
     wrong: str | None = None
-    """Why the step is wrong, according to the numerical check or the profile; None otherwise."""
+    """Why the step is wrong, according to the numerical check or the profile."""
     check: str = "not_checked"
     """`passed` once every comparison was possible; `waived` if all were but the one that the study leaves out."""
     notes: list[str] = field(default_factory=list)
@@ -107,7 +107,7 @@ class Trial:
     """Passes and readings after the timing that raised an error, as "name: reason"."""
 
     def measure_time(self, tell: Tell) -> None:
-        """Build the task, warm up, and time the step; `tell` receives messages while the task is built."""
+        """Build the task, warm up, and time the step."""
         job, target, graphs_before = self.job, self.cell.target, compiled_graphs()
         self.task = task = self.cell.build(self.cell.data(), self.cell.arithmetic(), job.seed + job.trial, tell)
         self.execution = execution = prepare(task, job.cell.execution)
@@ -159,14 +159,12 @@ class Trial:
             self.notes.append("the model compiles itself: `execution: compile` measures it beside the eager step")
 
     def _wait(self) -> None:
-        """Wait for the device; raises UnsupportedError if the step is compiled again and again."""
         self.cell.target.synchronise()
         if self.execution.check_compilations is not None:
             self.execution.check_compilations()
 
     def _read_surroundings(self) -> None:
-        """Read the GPU's state while a block of steps runs, since an idle GPU lowers its clock; add the columns of host
-        and GPU."""
+        """Read the GPU's state while steps run, since an idle GPU lowers its clock."""
         if not is_cpu(self.job.cell.device):
             for _ in range(self.columns["block_steps"]):
                 self.execution.step()
@@ -175,14 +173,11 @@ class Trial:
         self.columns |= self.surroundings.columns(self.columns["timed_s"], self.columns["timed_steps"])
 
     def _check_settings(self) -> None:
-        """Record torch's settings; raises InvalidError if they or the device are not as requested."""
         self.columns["backend_settings"] = json.dumps(read_switches())
         self.cell.check(self.task)
 
     def run_passes(self, tell: Tell) -> None:
-        """Run the passes after the timing and add their columns. Before each pass, `tell` receives the row so far, in
-        case the process dies.
-        """
+        """Run the passes after the timing. Before each, `tell` receives the row so far, in case the process dies."""
         passes = self._passes()
         names = list(passes)
         for number, (name, measure) in enumerate(passes.items()):
@@ -194,8 +189,7 @@ class Trial:
 
     @contextmanager
     def _keep_time(self, name: str) -> Iterator[None]:
-        """Record an error of the block instead of raising it, so that the measured time is kept; InvalidError and
-        KeyboardInterrupt are raised."""
+        """Record most errors of the block instead of raising them, so that the measured time is kept."""
         try:
             yield
         except (InvalidError, KeyboardInterrupt):
@@ -206,7 +200,6 @@ class Trial:
             self.failed_passes.append(f"{name}: {kind}{first_line(cause)}")
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
-        """The passes of this trial by name. After the first trial, at most latencies and remedies are measured."""
         first, has_model = self.job.trial == 1, not self.task.is_function
         longest_s = LONGEST_STEP_S if first else LONGEST_TWICE_S
         has_remedies = self.job.trial <= TRIALS_WITH_REMEDIES and self.columns["step_time_s"] < longest_s
@@ -251,7 +244,6 @@ class Trial:
         return columns
 
     def _check(self) -> Columns:
-        """The numerical check, and the errors as the workload's source defines them, if these fit into memory."""
         cell = self.job.cell
         answer = self.task.check() or compare_with_reference(
             self.task, lambda: build_model(cell), cell.precision, cell.execution, grown_bytes
@@ -313,8 +305,7 @@ class Trial:
         return time_remedies(self.task, self.execution, name, step_time_s, build_graph_task, self.watch)
 
     def _count(self) -> Columns:
-        """Count the operations of a step; raises InvalidError if the step changes a setting, even if it restores
-        it."""
+        """Count a step's operations; raises InvalidError if it changes a setting, even if it restores it."""
         watch = SwitchWatch(self.cell.switches)
         work = count_work(self.task.step, self.job.cell.execution, self.cell.target, watch)
         if reason := changes(watch.expected, watch.seen):
@@ -323,8 +314,7 @@ class Trial:
 
 
 SPIN_S, WATCHED_S = 0.3, 0.05
-"""Seconds to wait first, since threads of numerical libraries may spin for 0.2 s after their work, and seconds to watch
-the process then."""
+"""Seconds to wait, since threads of numerical libraries may spin for 0.2 s after their work, and then to watch."""
 
 
 def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:
@@ -336,10 +326,9 @@ def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None]
 
 
 def limited_to(device_work_s: float | None, work: Columns) -> Columns:
-    """The times of matrix products and of other operators, scaled down to the device's work in the profile.
+    """The times of matrix products and of other operators, scaled down to the device's work; empty if they are shorter.
 
-    Empty without a profile, or if the sum of the times does not exceed that work. Where the host falls behind the
-    device, an operator's time includes host time.
+    Where the host falls behind the device, an operator's time includes host time.
     """
     parts = {name: work[name] for name in ("products_s", "others_s") if work.get(name) is not None}
     total_s = sum(parts.values())
@@ -349,11 +338,8 @@ def limited_to(device_work_s: float | None, work: Columns) -> Columns:
 
 
 def step_with_transfers(task: Task, execution: str) -> Step | None:
-    """The task's step with transfers.
-
-    None in training, for a workload without a batch in host memory, for a CUDA graph, whose replay returns no result to
-    transfer, and if the cell's step has transfers already.
-    """
+    """The task's step with transfers added; None if it transfers already or cannot."""
+    # The replay of a CUDA graph returns no result to transfer.
     if not isinstance(task, InferenceTask) or execution == "cuda-graph" or task.copies:
         return None
     try:

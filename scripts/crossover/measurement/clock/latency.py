@@ -1,8 +1,7 @@
 """Latency of single steps, measured correctly and with common mistakes.
 
-The mistakes are those listed by A. Geifman (Deci), "The correct method to measure inference time of deep neural
-networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step. (The fourth
-mistake in that list, a single sample, needs no method: each correct latency is an example.)
+The mistakes are three of those listed by A. Geifman (Deci), "The correct method to measure inference time of deep
+neural networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step.
 
 After the warm-up, the methods take turns of up to TURN_STEPS steps, in a shuffled order that is then reversed;
 otherwise a change in the machine's speed would look like the effect of a mistake. Each turn starts after a
@@ -32,8 +31,7 @@ Method = Callable[[int], list[float]]
 """Times a number of steps and returns the seconds of each; the device is idle before and after."""
 
 TURN_STEPS = 50
-"""Maximum number of steps timed in a row with one method before the next is used. Without synchronisation, a deep
-network fills a GPU's queue within a few of them."""
+"""Maximum number of steps timed in a row with one method."""
 
 
 def fitting(steps: int, step_s: float, longest_s: float) -> int:
@@ -46,15 +44,14 @@ def fitting(steps: int, step_s: float, longest_s: float) -> int:
 def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> dict[str, Any]:
     """Measure `steps` latencies with each method, interleaved in an order set by the seed.
 
-    Returns a column for each method, and the percentiles of `latencies_s` with their intervals. A percentile is None if
-    there are too few steps for its interval.
+    Returns a column for each method, and percentiles of `latencies_s`, which are None if `steps` is too small.
     """
     order, random = list(methods), Random(seed)
     latencies_s: dict[str, list[float]] = {method: [] for method in methods}
     with without_garbage_collection():
         for turn, start in enumerate(range(0, steps, TURN_STEPS)):
             if turn % 2:
-                order.reverse()  # so that a steady drift affects all methods equally
+                order.reverse()
             else:
                 random.shuffle(order)
             for method in order:
@@ -104,10 +101,9 @@ def time_cold(
     time_limit_s: float = math.inf,
     later_steps: int = 0,
 ) -> tuple[float, ...]:
-    """Seconds of each of `steps` steps, without warm-up, synchronised one by one.
+    """Seconds of each of `steps` steps, or fewer as by `fitting`, without warm-up, synchronised one by one.
 
-    After the second step, the number of steps is reduced by `fitting`. Raises TooSlowError if, judging by the second
-    step, these steps and `later_steps` further ones would exceed `time_limit_s`.
+    Raises TooSlowError if these and `later_steps` further ones would exceed `time_limit_s`.
     """
     first_s = time_latencies(step, 1, watch)
     with without_garbage_collection():
@@ -121,8 +117,7 @@ def time_cold(
 def time_unsynchronised(step: Step, steps: int, watch: Stopwatch) -> list[float]:
     """Seconds of each of `steps` steps by the host's clock, synchronised only before the first and after the last.
 
-    Once a deep network has filled a GPU's queue of about a thousand launches, the latencies jump from the host's time
-    to the device's.
+    Once a deep network has filled a GPU's queue (about a thousand launches), they jump to the device's time.
     """
     latencies_s = []
     watch.synchronise()

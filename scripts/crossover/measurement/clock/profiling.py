@@ -12,8 +12,7 @@ from crossover.measurement.clock.timing import Step
 PROFILED_STEPS = 20
 
 PROFILED_S = 0.2
-"""Approximate maximum duration of the profiled steps, since torch is slow to process the events of a large model; at
-least one step is profiled."""
+"""Approximate maximum duration of the profiled steps, since torch is slow to process the events of a large model."""
 
 COPY_IN, COPY_OUT = "Memcpy HtoD", "Memcpy DtoH"
 """Prefixes of the names of copies from host memory to a CUDA device, and back."""
@@ -42,10 +41,7 @@ def profile_device(
     transfers: tuple[str, ...] = (COPY_IN,),
     most_steps: int = PROFILED_STEPS,
 ) -> DeviceProfile | None:
-    """Profile a few steps that take about `step_time_s` each; None if nothing ran, or for a device not in PROFILED.
-
-    `transfers` are name prefixes of copies that do not count as the device's work.
-    """
+    """Profile a few steps that take about `step_time_s` each; None if nothing ran, or for a device not in PROFILED."""
     if device.type not in PROFILED:
         return None
     name, autograd = device.type.upper(), cast(Any, torch.autograd)

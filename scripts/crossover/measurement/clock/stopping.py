@@ -16,7 +16,7 @@ STEADY_STEPS = 20
 """Minimum number of steps in each of the two groups that a warm-up compares, before `warmup_long_s`."""
 
 CHECKED_EVERY = 10
-"""Number of samples between two checks of a timing's precision."""
+"""Samples between two checks of a timing's precision."""
 
 
 @dataclass
@@ -62,8 +62,7 @@ def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
     """True if a check is due and the medians of the last two groups of samples agree within `tolerance`.
 
     A group is a quarter of the samples, but at least `group`: across 40 short steps, even a clock rate that rises over
-    seconds would look steady. From 64 samples on, their number grows by about 2 % between two checks, because sorting
-    them after each step would slow the steps down.
+    seconds would look steady. Checks become rare, because sorting after each step would slow the steps down.
     """
     count = len(samples_s)
     size = max(group, count // 4)

@@ -32,11 +32,11 @@ DRIFT_SHARE = 0.25
 """Relative change of the median above which a drift is flagged; smaller drifts do not predict how well trials agree."""
 
 BLOCK_TRIES = 2
-"""Number of times that a block length is tried; the fastest counts, because a stall must not shorten the blocks."""
+"""Tries of a block length; the fastest counts, because a stall must not shorten the blocks."""
 
 COLLECT_AFTER = 100
 """Garbage is collected between two blocks if there are more new objects than this. A training leaves about one per
-step, so this is rare. Collecting 100 new objects takes 4 us, collecting all objects of a process with torch 0.1 s."""
+step. Collecting 100 new objects takes 4 us, collecting all objects of a process with torch 0.1 s."""
 
 Step = Callable[[], object]
 
@@ -73,11 +73,10 @@ def time_steps(
 ) -> tuple[dict[str, Any], list[str]]:
     """Time the first step, warm up until steady, choose the block length, and time blocks until precise.
 
-    Returns columns of `Measurement`, including the increase of each counter during the timed blocks, and a list of
-    flags from `config.words.FLAGS`. A block is a number of whole cycles that took at least `effort.block_min_s` when
-    the number was chosen, with one synchronisation before and one after the block. No sample is dropped. `ran_s` is the
-    duration of each step that has run already; all but the first count as warm-up. Raises TooSlowError if, judging by
-    the next steps, even the shortest trial with `later_steps` after the timing would exceed `time_limit_s`.
+    Returns columns of `Measurement` and a list of flags from `config.words.FLAGS`. A block is a number of whole cycles.
+    No sample is dropped. `ran_s` is the duration of each step that has run already; all but the first count as warm-up.
+    Raises TooSlowError if, judging by the next steps, even the shortest trial with `later_steps` after the timing would
+    exceed `time_limit_s`.
     """
 
     def run(steps: int) -> Block:
@@ -122,10 +121,7 @@ def time_steps(
 def _probe(
     run: Callable[[int], Block], cycle_steps: int, ran_s: Sequence[float], time_limit_s: float, later_steps: int
 ) -> list[float]:
-    """Run one more step, or up to PROBES while they are too slow; returns the seconds of all steps so far.
-
-    Raises TooSlowError if all PROBES steps are too slow, or if the time limit has passed.
-    """
+    """Run one more step, or up to PROBES while they are too slow; returns the seconds of all steps so far."""
     probed_s = list(ran_s)
     while True:
         probed_s.append(run(1).wall_s)
@@ -152,7 +148,7 @@ def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> 
 
 
 def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> bool:
-    """Run cycles until their times are steady or the cap is reached; returns True if they are steady."""
+    """Run cycles until their times are steady; False if the cap is reached first."""
     while True:
         course.add(run(cycle_steps).wall_s, cycle_steps)
         if warmed_up(course, effort, cycle_steps):
@@ -162,7 +158,7 @@ def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, cour
 
 
 def _choose_block(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> int:
-    """Number of steps in a block that lasts long enough, found by trying, since steps are usually faster in a block."""
+    """Number of steps in a long enough block, found by trying, since steps are usually faster in a block."""
     block_s = min(course.samples_s) * cycle_steps  # a slow cycle must not shorten the blocks
     cycles = 1
     while block_s < effort.block_min_s:
@@ -189,10 +185,7 @@ def time_block(step: Step, steps: int, watch: Stopwatch) -> Block:
 
 
 def collect_if_due() -> None:
-    """Collect reference cycles of past steps, whose tensors would otherwise fill the memory.
-
-    Older generations are collected at Python's own thresholds.
-    """
+    """Collect reference cycles of past steps, whose tensors would otherwise fill the memory."""
     young, *older = gc.get_count()
     if young > COLLECT_AFTER:
         due = [count > threshold for count, threshold in zip(older, gc.get_threshold()[1:], strict=True)]
@@ -241,10 +234,7 @@ def process_age_s() -> float:
 
 
 class Phases:
-    """Durations of a process's phases in seconds; a phase begins when the previous one ends.
-
-    `age_s` is the age of the process at the end of its first phase, the imports.
-    """
+    """Durations of a process's phases in seconds; the first, the imports, ends at the process's age `age_s`."""
 
     def __init__(self, age_s: float, clock_s: Callable[[], float] = time.perf_counter) -> None:
         self.clock_s = clock_s
@@ -252,7 +242,6 @@ class Phases:
         self._last_s = clock_s()
 
     def end(self, name: str) -> None:
-        """End the current phase, and name it."""
         now_s = self.clock_s()
         self.spent_s[name] = now_s - self._last_s
         self._last_s = now_s

@@ -70,11 +70,8 @@ def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> dict[st
 
 
 def trim_heap() -> None:
-    """Return freed memory to the kernel, if the C library is glibc.
-
-    A step that reuses freed memory would seem to need less.
-    """
-    with suppress(AttributeError, OSError):  # a C library other than glibc
+    """Return freed memory to the kernel (with glibc only), since a step that reuses it would seem to need less."""
+    with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0))
 
 
@@ -87,7 +84,6 @@ def status_bytes(process: Path, key: str) -> int | None:
 
 
 def _reset_mark(process: Path) -> bool:
-    """Reset the high-water mark; False if the kernel does not allow it."""
     try:
         descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # the file cannot be read
     except OSError:

@@ -23,10 +23,9 @@ GRAIN = 32768
 
 
 def limit_memory(device: torch.device, device_bytes: int | None, limit_bytes: int) -> None:
-    """Limit this process's memory on a device with `device_bytes` of memory.
+    """Limit this process's memory on a device with `device_bytes` of memory; raises UnsupportedError if it cannot.
 
-    On the CPU the limit applies to further allocations, on CUDA to all memory of torch's allocator. Raises
-    UnsupportedError if the limit cannot be enforced.
+    On the CPU the limit applies to further allocations, on CUDA to all memory of torch's allocator.
     """
     if device.type == "cpu":
         limit_host(limit_bytes)

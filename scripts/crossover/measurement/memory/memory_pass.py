@@ -1,8 +1,7 @@
 """The memory pass: a step's peak memory, and its parts (parameters, gradients, activations and others) at that moment.
 
-The pass runs after the timing. Since activations are freed while gradients are allocated, the peaks of the parts could
-sum to more than the peak. One eager step is therefore observed, and the parts are those at the operation that sets the
-peak.
+Since activations are freed while gradients are allocated, the peaks of the parts could sum to more than the peak. One
+eager step is therefore observed, and the parts are those at the operation that sets the peak.
 
 Several tensors may share a storage, so memory is counted by storage. The role of a storage may become known only after
 the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lifetimes of storages are recorded and
@@ -31,7 +30,7 @@ from crossover.machine.nvml import ask, open_gpu
 from crossover.measurement.memory.memory_host import measure_host
 
 STEPS = 2
-"""Number of steps for the peak; the second runs with the state that the first leaves."""
+"""The second step runs with the state that the first leaves."""
 
 PARTS = ("parameter", "gradient", "optimizer", "activation", "resident")
 
@@ -41,22 +40,19 @@ ROLES = ("parameter", "resident", "optimizer", "gradient", "outside", "activatio
 
 @dataclass(frozen=True)
 class Subject:
-    """The step to observe, and tensors whose role is known."""
+    """The eager step to observe, and tensors whose role is known."""
 
     step: Callable[[], None]
-    """A whole eager step."""
     model: nn.Module
     optimizer: torch.optim.Optimizer | None = None
     resident: tuple[torch.Tensor, ...] = ()
-    """Tensors other than the model's that stay on the device between steps."""
 
 
 def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
-    """Measure the peak memory of a step on a device; returns the memory columns of `Measurement` except the parts of
-    the peak.
+    """Measure a step's peak memory; returns the memory columns of `Measurement` except the parts of the peak.
 
     On CUDA and XPU the peaks are those of the caching allocator, whose cache is emptied first, so that the reserved
-    peak does not include memory cached by earlier steps. MPS records no peak, so there are no columns.
+    peak does not include memory cached by earlier steps. MPS records no peak.
     """
 
     def steps() -> None:
@@ -92,8 +88,8 @@ def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]
 
     `other_bytes` is the rest of the peak, at least 0. On an accelerator it is the allocated peak minus the parts:
     temporaries, workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak
-    minus the parts' growth: temporaries, workspaces, gaps in the heap. MPS has no peak and therefore no rest. Raises
-    the observed step's errors; some steps that compute derivatives in their forward pass fail.
+    minus the parts' growth: temporaries, workspaces, gaps in the heap. Raises the observed step's errors; some steps
+    that compute derivatives in their forward pass fail.
     """
     if device.type == "cpu":
         split = split_step(subject, device)
@@ -180,7 +176,6 @@ class _Life:
 
 
 def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
-    """The dense tensors in a value: the tensor itself, or a sparse COO tensor's indices and values."""
     if not isinstance(value, torch.Tensor):
         return ()
     if value.layout is torch.sparse_coo:
@@ -191,8 +186,7 @@ def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
 class Ledger:
     """The lifetimes of a device's storages, on a clock that ticks once per operation.
 
-    `level` reads the device's high-water mark, by default the sum of the live storages. The peak is at the last
-    operation that raised the level to a new maximum.
+    The peak is at the last operation that raised `level`, by default the sum of the live storages, to a new maximum.
     """
 
     def __init__(self, device_type: str, level: Callable[[], int] | None = None) -> None:
@@ -220,14 +214,12 @@ class Ledger:
                     life.role = min(life.role, role, key=ROLES.index)
 
     def tick(self) -> None:
-        """End an operation; it becomes the moment of the peak if it raised the level to a new maximum."""
         level = self._level()
         if level > self._highest:
             self._highest, self.peak_moment = level, self.clock
         self.clock += 1
 
     def bytes_at(self, moment: int) -> dict[str, int]:
-        """Bytes, by role, of the storages that existed at a tick."""
         role_bytes = dict.fromkeys(ROLES, 0)
         for life in self._lives:
             if life.born <= moment < life.died:

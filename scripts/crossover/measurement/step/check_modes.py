@@ -22,16 +22,14 @@ DRAWING = {
 class SameDraws(TorchFunctionMode):
     """Draws a model's random numbers from one sequence on the host; dropout becomes the identity.
 
-    The mode does not change the state of torch's default generator on the host. If that state has changed afterwards,
-    the model drew numbers that the mode could not intercept, for example in compiled code or inside a torch function.
+    If the state of torch's default generator on the host changes meanwhile, the model drew numbers that the mode could
+    not intercept, for example in compiled code or inside a torch function.
     """
 
     state: torch.Tensor
     drew = False
-    """Whether random numbers were drawn since the mode was entered."""
 
     def __enter__(self) -> SameDraws:
-        """Restart the sequence, and seed the generators of Python and NumPy."""
         self.state = torch.Generator().manual_seed(0).get_state()
         self.drew = False
         random.seed(0)
@@ -50,7 +48,6 @@ class SameDraws(TorchFunctionMode):
         return self._draw(func, args, kwargs) if name in DRAWING else func(*args, **kwargs)
 
     def _draw(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
-        """Call the function, and replace the random numbers in its result by numbers drawn on the host."""
         self.drew = True
         host_kwargs = {key: value for key, value in kwargs.items() if key not in ("generator", "out", "pin_memory")}
         if "device" in host_kwargs:
@@ -78,8 +75,7 @@ def _on_host(value: Any) -> Any:
 
 
 PERIOD = 65537
-"""Number of elements after which the noise in a tensor repeats; prime, so that rows of usual lengths get different
-noise."""
+"""Elements after which the noise repeats; prime, so that rows of usual lengths get different noise."""
 
 
 class RoundingNoise(TorchDispatchMode):
@@ -101,7 +97,7 @@ class RoundingNoise(TorchDispatchMode):
         if any(map(_has_fractions, tree_leaves((args, kwargs)))):
             returned = results if isinstance(results, tuple | list) else (results,)
             for tensor, declared in zip(returned, func._schema.returns, strict=False):
-                # A view is skipped, since it contains no new values.
+                # A view contains no new values.
                 if _has_fractions(tensor) and (declared.alias_info is None or declared.alias_info.is_write):
                     self._add_to(tensor)
         return results

@@ -1,7 +1,6 @@
 """Set torch's settings and number of threads before a workload is imported; check them and a task's device later.
 
-Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so precisions are set explicitly for each
-backend and operation, the leaves in torch's hierarchy of settings.
+Defaults differ between backends (TF32 is on in cuDNN and off in cuBLAS), so precisions are set for each operation.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ KEYS = {
     r"autocast": "precisions: [amp-bf16]",
     r"threads": "cpu_threads",
 }
-"""Config keys to use instead of a setting, by a pattern for the setting's name."""
+"""Config keys to use instead of a setting, by a pattern for its name."""
 
 
 def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | None) -> str | None:
     """Return why a task is not on the requested device; None if it is or if that is unknown.
 
-    `uuid` identifies the leased GPU or MIG instance, `board` the GPU itself. For an instance, torch reports one or the
-    other.
+    `uuid` is that of the leased GPU or MIG instance, `board` that of the GPU itself; for an instance, torch reports
+    either.
     """
     device_types = {tensor.device.type for tensor in (*task.model.parameters(), *task.on_device)}
     if others := sorted(device_types - {target.device.type}):
@@ -133,7 +132,6 @@ class SwitchWatch(TorchDispatchMode):
 
 
 def _switches(precision: str) -> dict[str, Any]:
-    """The settings for a precision, by their path below `torch.backends`."""
     on_gpu = "tf32" if precision == "tf32" else "ieee"
     leaves = {f"{leaf}.fp32_precision": on_gpu if leaf.startswith("cu") else "ieee" for leaf in PRECISION_LEAVES}
     return leaves | DEFAULTS

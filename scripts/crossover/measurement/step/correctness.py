@@ -1,13 +1,12 @@
 """The numerical check: compare a step's result with the same computation in double precision on the CPU.
 
 Both sides start from the same fresh weights and the same batch. The check compares the results of the forward pass (a
-training's loss; an inference's outputs, without integer ones if there are others) and, in training, the gradients of
-the trainable parameters as one vector. If double precision would need too much time or memory for the whole batch, only
-some rows are compared if possible: a training is run on these rows, an inference on the whole batch as timed, provided
-that its rows do not depend on each other.
+training's loss; an inference's outputs) and, in training, the gradients of the trainable parameters as one vector. If
+the whole batch would need too much time or memory, only some rows are compared if possible: a training is run on these
+rows, an inference on the whole batch as timed, provided that its rows do not depend on each other.
 
-How large an error rounding can cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that
-of a fresh ResNet by up to 6e-2. Errors above a small multiple of the rounding errors in single operations are therefore
+How large an error rounding can cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that of
+a fresh ResNet by up to 6e-2. Errors above a small multiple of the rounding errors in single operations are therefore
 compared with the effect of noise, which is added to the results of the reference's operations.
 """
 
@@ -55,22 +54,21 @@ DRAWS_MAX = 2
 """Maximum number of runs with noise of the same size."""
 
 ERROR_MAX = 0.5
-"""Largest relative error that can pass."""
 
 ATTEMPTS = 2
-"""Maximum number of attempts, each with fresh weights and the next batch; a result is wrong if all find it wrong."""
+"""Attempts at most, each with fresh weights and the next batch; a result is wrong if all find it wrong."""
 
 REPEAT_TOLERANCE = 1e-9
 """Relative difference allowed between two runs in double precision, whose order of summation may differ."""
 
 WHOLE_BATCH_S = 0.1
-"""Duration of the reference, in seconds, above which only some rows of the batch are compared, if possible."""
+"""Duration of the reference above which only some rows of the batch are compared, if possible."""
 
 LONGEST_BATCH_S = 5.0
-"""Time limit of the reference in seconds, for a batch whose rows depend on each other."""
+"""Time limit of the reference for a batch whose rows depend on each other."""
 
 NEGLIGIBLE_S = 0.02
-"""A reference that takes no longer than this, in seconds, is assumed to fit into memory."""
+"""A reference that takes no longer than this is assumed to fit into memory."""
 
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
@@ -94,10 +92,7 @@ def compare_with_reference(
     execution: str = "eager",
     grown_bytes: GrownBytes = without_measuring,
 ) -> Answer:
-    """Compare a task's step with double precision; may leave fresh weights in the task's model.
-
-    `grown_bytes` runs a function and returns by how much the memory of this process grew at its peak.
-    """
+    """Compare a task's step with double precision; may leave fresh weights in the task's model."""
     if task.not_comparable is not None:
         return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
     answers = []
@@ -168,7 +163,7 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
 
 
 def _reference(task: Task, fresh: nn.Module) -> nn.Module:
-    """Copy a fresh model's weights and buffers to the task's model; returns the fresh model in double precision."""
+    """Copy a fresh model's state to the task's model; returns the fresh model in double precision."""
     task.model.load_state_dict(fresh.state_dict())
     buffers = dict(task.model.named_buffers())
     with torch.no_grad():
@@ -186,14 +181,12 @@ class Part:
     inputs: Any
     reference_inputs: Any
     exact: Values | None = None
-    """The reference's values, if they have been computed."""
     rows: torch.Tensor | None = None
     """Indices of the rows of the step's outputs that are compared; None: all."""
     count: int | None = None
     """Number of the batch's rows that are compared; None: all."""
 
     def select(self, values: Values) -> Values:
-        """Reduce the step's values to those that are compared."""
         return values if self.rows is None else _rows_of(values, self.rows)
 
 
@@ -209,10 +202,7 @@ def _part(
     precision: str,
     grown_bytes: GrownBytes,
 ) -> Part:
-    """The whole batch, or some of its rows if it would need too much time or memory.
-
-    Raises UncheckedError if neither can be compared.
-    """
+    """The whole batch, or some of its rows if it takes too much time or memory. May raise UncheckedError."""
     whole = Part(batch, batch)
     lengths = {len(tensor) for tensor in tensors_of(batch) if tensor.dim()}
     count = max(lengths, default=0)
@@ -262,8 +252,7 @@ def _seconds(run: Callable[[], None]) -> float:
 def _rows_are_independent(
     batch: Any, count: int, rows: torch.Tensor, run_step: Callable[[Any], Values], precision: str
 ) -> bool:
-    """True if outputs have one row per sample, and the compared rows change by no more than rounding errors when the
-    inputs' other rows are replaced."""
+    """True if replacing the inputs' other rows changes the compared rows of the outputs by rounding errors only."""
     kept = torch.full((count,), int(rows[0]))  # the first compared row replaces all rows that are not compared
     kept[rows] = rows
     before = run_step(batch)
@@ -275,7 +264,6 @@ def _rows_are_independent(
 
 
 def _check_comparable(values: Values, exact: Values) -> None:
-    """Raise UncheckedError if no exact value is finite or the outputs differ in size, as those of a detector may."""
     tensors = exact["result"]
     if not any(tensor.numel() for tensor in tensors):
         raise UncheckedError("the step returns no numbers to compare")
@@ -294,9 +282,8 @@ def judge(
 ) -> Answer:
     """The verdict: right if noise as large as rounding explains the errors, and usually wrong if larger noise does not.
 
-    A result with an error above ERROR_MAX does not count as right. `noise_effect(share, seed)` returns the relative
-    change of the exact result under relative noise of `share`, `rerun_difference()` the relative change of the step's
-    result in a second run.
+    `noise_effect(share, seed)` returns the relative change of the exact result under relative noise of `share`,
+    `rerun_difference()` that of the step's result in a second run.
     """
     advice = "leave this precision out if fp32 is right"
     if precision in LARGER_NOISE:
@@ -337,10 +324,7 @@ def _beyond(errors: Errors, limits: Errors) -> list[str]:
 
 
 def checked_rows(rows: int, limit: int) -> torch.Tensor:
-    """Indices of up to `limit` rows, evenly spaced from the first to the last.
-
-    A kernel divides a batch into tiles with a remainder at the end, and any tile may be wrong.
-    """
+    """Indices of evenly spaced rows from first to last: any tile of a kernel, or the remainder, may be wrong."""
     return torch.linspace(0, rows - 1, min(rows, limit), dtype=torch.float64).round().long()
 
 
@@ -353,8 +337,8 @@ def _evaluate(
 ) -> Values:
     """A training's loss and gradients, or an inference's outputs, without integer ones if there are others.
 
-    The loss is scaled as in the step, and the gradients are scaled back. On overflow the scale is halved, as in the
-    step, and the forward pass is repeated, since a compiled graph cannot run backward twice.
+    On overflow the loss scale is halved, as in the step, and the forward pass is repeated, since a compiled graph
+    cannot run backward twice.
     """
     training = isinstance(task, GradientTask)
     with_gradients = training or (isinstance(task, InferenceTask) and task.takes_gradients)
@@ -392,7 +376,6 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def _same_buffers(model: nn.Module) -> Iterator[None]:
-    """Restore a model's buffers after the block."""
     buffers = list(model.buffers())
     before = [buffer.clone() for buffer in buffers]
     try:
@@ -404,12 +387,9 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
 
 
 def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
-    """The gradients of a loss for all trainable parameters; zeros for parameters on which the loss does not depend.
-
-    Reentrant checkpoints need gradients in the parameters' `grad`, whose earlier values are restored afterwards.
-    """
+    """The gradients of a loss for all trainable parameters; zeros for parameters on which the loss does not depend."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    before = [parameter.grad for parameter in parameters]
+    before = [parameter.grad for parameter in parameters]  # reentrant checkpoints need gradients in `grad`
     for parameter in parameters:
         parameter.grad = None
     # torch.autograd.backward would suspend SameDraws, but checkpointed layers draw random numbers in the backward pass.

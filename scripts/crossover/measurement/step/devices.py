@@ -23,7 +23,6 @@ class OpenDevice:
     device: torch.device
     synchronise: Callable[[], None]
     name: str | None = None
-    """None for the CPU."""
     uuid: str | None = None
     memory_bytes: int | None = None
     mark: Callable[[], Any] | None = None

@@ -1,7 +1,7 @@
 """The status of a job that ended with an error: unsupported, timeout, invalid or oom.
 
-An error without a status is the user's mistake, a bug, or a lack of support by the device, the precision or the
-execution. The message may not show which, so `process.attempts` tries the same step eagerly on the CPU in fp32.
+An error without a status may be the user's mistake, a bug, or a lack of support by the device, the precision or the
+execution, so `process.attempts` tries the same step eagerly on the CPU in fp32.
 """
 
 from __future__ import annotations
@@ -28,14 +28,12 @@ OUT_OF_MEMORY = re.compile(
     r"|Cannot allocate memory \(12\)"  # torch could not map a dataset's file
     r"|\bCU[A-Z]+_\w*ALLOC(ATION)?_FAILED"  # tensors left too little for a library's workspace (seen on an H200)
 )
-"""Messages that mean out of memory, in errors of any type."""
 
 PERHAPS_OUT_OF_MEMORY = re.compile(
     r"Unable to find a valid cuDNN algorithm"
     r"|unable to find an engine to execute this computation"
     r"|nvmlInit_v2_\(\).*INTERNAL ASSERT FAILED"  # the allocator asks NVML once nothing is left
 )
-"""Messages that may mean out of memory or something else."""
 
 LACKING = re.compile(
     r"not implemented for|not (currently )?(implemented|supported)\b|(doesn't|does not) (have )?support|\bunsupported\b"
@@ -63,10 +61,7 @@ def early_end(error: BaseException) -> tuple[str, str] | None:
 
 
 def ending(error: BaseException, device: torch.device) -> tuple[str, str] | None:
-    """Like `early_end`, but for an unclear error, the device's free memory (if known) decides whether it is `oom`.
-
-    Raises UserError for a full /dev/shm.
-    """
+    """Like `early_end`, but the device's free memory decides unclear cases; raises UserError for a full /dev/shm."""
     error = original(error)
     if SHARED_MEMORY_FULL.search(str(error)):
         raise UserError(SHARED_MEMORY_ADVICE) from error

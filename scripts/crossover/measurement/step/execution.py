@@ -39,17 +39,15 @@ class Execution:
 
     step: Callable[[], None]
     run: Callable[..., None]
-    """Runs the device's part of a step on the given inputs."""
     compile_s: Callable[[], float | None] = lambda: None
     """Seconds of compilation or capture so far; None for an eager step."""
     compilations: Callable[[], int] = lambda: 0
-    """Number of graphs compiled so far."""
     dynamic_shapes: bool | None = None
-    """Whether the step was compiled for changing shapes; None if it is not compiled."""
+    """None if the step is not compiled."""
     check_compilations: Callable[[], None] | None = None
-    """Raises UnsupportedError for a step that is recompiled again and again; to be called after synchronisations."""
+    """Raises UnsupportedError for a step that is recompiled again and again; called after synchronisations."""
     results: Callable[[], list[torch.Tensor]] | None = None
-    """The results of a CUDA graph's last replay (a training's loss, an inference's outputs); None for other steps."""
+    """The results of a CUDA graph's last replay, as of `step_results`; None for other steps."""
 
 
 def prepare(task: Task, execution: str) -> Execution:
@@ -93,10 +91,7 @@ def compiled_graphs() -> int:
 
 
 def _recompilation_check() -> Callable[[], None]:
-    """Return a function that raises UnsupportedError once too many of its calls have found newly compiled graphs.
-
-    The graphs compiled in the first step are expected.
-    """
+    """Return a check that raises UnsupportedError once more than 1 + RECOMPILED_MAX calls have found new graphs."""
     compiled, recompiled = compiled_graphs(), 0
 
     def check() -> None:
@@ -130,8 +125,7 @@ def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Si
 def signature(inputs: Any, device: torch.device | None = None) -> Signature:
     """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain values.
 
-    For a step on `device`, they include the values of short integer tensors on other devices, such as lengths that the
-    host reads.
+    For a step on `device`, these include short integer tensors elsewhere, such as lengths that the host reads.
     """
 
     def constant(leaf: Any) -> Any:
@@ -166,7 +160,6 @@ def observed(task: Task) -> Iterator[list[torch.Tensor]]:
 
 
 def _compiler_missing(device: torch.device) -> str | None:
-    """Return why torch.compile cannot generate code for a device; None if it can."""
     if device.type == "cpu":
         from torch._inductor.cpp_builder import get_cpp_compiler
 
@@ -226,10 +219,7 @@ def _batch_change(first: Signature, other: Signature) -> str:
 
 
 def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
-    """A CUDA graph of the device's work in a step, whose replays read their inputs from `buffers`.
-
-    Raises UnsupportedError if the step draws random numbers on the host or cannot be captured.
-    """
+    """A CUDA graph of a step's device work, which reads `buffers`; raises UnsupportedError if it cannot be captured."""
     device = task.arithmetic.device
     # Torch would warn if a workload's sum over steps keeps autograd's graph of the warm-up alive, which is harmless.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
@@ -254,7 +244,6 @@ def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
 
 
 def host_generators() -> tuple[object, ...]:
-    """The states of torch's, Python's and NumPy's random generators on the host."""
     name, keys, *position = np.random.get_state()
     return torch.get_rng_state().numpy().tobytes(), random.getstate(), name, np.asarray(keys).tobytes(), *position
 

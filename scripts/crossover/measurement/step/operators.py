@@ -41,10 +41,7 @@ def count_work(
     target: OpenDevice,
     watch: AbstractContextManager[object] | None = None,
 ) -> dict[str, Any]:
-    """Run a task's step once, eagerly, and count its operators' work; returns columns of `Measurement`.
-
-    `watch` is another mode to run the step in.
-    """
+    """Run a task's step once, eagerly, and count its operators' work; returns columns of `Measurement`."""
     eager = torch.compiler.set_stance("force_eager") if execution == "compile" else nullcontext()
     counting: Any = FlopCounterMode(display=False, custom_mapping=_attention_formulas())
     counting.mod_tracker = NoModuleTracking()
@@ -71,11 +68,10 @@ ONLY_WRITTEN = ("copy_", "zero_", "fill_")
 """In-place operators that overwrite a tensor without reading it."""
 
 NOT_TOUCHED = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "resize_", "set_")
-"""Operators that move no data."""
 
 BINS = 48
 TINY_OPERATORS = 20
-"""Number of tiny operators timed in each group; their median time is subtracted."""
+"""Tiny operators timed in each group; their median time is subtracted."""
 GROUPS = ("products", "others")
 """Groups of operators, and prefixes of their columns."""
 
@@ -96,7 +92,6 @@ class OperatorWork(TorchDispatchMode):
         self.occupy = target.occupy or (lambda: None)
         self.timed = target.mark is not None or target.device.type == "cpu"
         self.uncounted = False
-        """Whether the step ran an operator in UNCOUNTED."""
         self._clear()
 
     def _clear(self) -> None:
@@ -118,7 +113,6 @@ class OperatorWork(TorchDispatchMode):
         return results
 
     def time_tiny_operators(self, device: torch.device) -> None:
-        """Time tiny operators of both groups, to be subtracted from the times of the step's operators."""
         number = torch.ones(1, 1, device=device)
         self._clear()
         for _ in range(TINY_OPERATORS):
@@ -128,7 +122,6 @@ class OperatorWork(TorchDispatchMode):
         self._clear()
 
     def columns(self) -> dict[str, Any]:
-        """The sums, as columns of `Measurement`."""
         columns: dict[str, Any] = {
             f"{group}_bytes_by_working_set": sizes for group, sizes in self.bytes_by_working_set.items()
         }
@@ -172,7 +165,7 @@ def _tensor_bytes(value: Any) -> dict[Any, int]:
 
 
 def _stored_elements(tensor: torch.Tensor) -> int:
-    """Number of elements in memory, where those that an expanded tensor repeats count once."""
+    """Number of elements in memory; repetitions by an expanded tensor count once."""
     if tensor.is_nested:
         return tensor.numel()
     return math.prod(size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
@@ -188,7 +181,6 @@ def _storage_key(tensor: torch.Tensor) -> tuple[Any, Any]:
 
 
 def _attention_formulas() -> dict[Any, Callable[..., int]]:
-    """Torch's formulas for CUDA's fused attention, for the operators of other devices."""
 
     def forward(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
         return int(sdpa_flop_count(query, key, value))
@@ -225,7 +217,6 @@ class OperatorGaps(TorchDispatchMode):
         return result
 
     def end_gap(self) -> None:
-        """Add the gap since the last operator."""
         self.seconds += max(0.0, self.clock_s() - self.gap_begin_s - CALLING_S)
 
 

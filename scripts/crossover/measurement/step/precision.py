@@ -18,8 +18,8 @@ PURE = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 SKIPPED_MAX = 30
-"""Maximum number of consecutive updates that a loss scaler may skip. Each skipped update halves the scale, which starts
-at 2^16; at 2^-14 an overflow has another cause."""
+"""Consecutive updates that a loss scaler may skip. Each halves the scale, which starts at 2^16; at 2^-14 an overflow
+has another cause."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,6 @@ class Arithmetic:
     """Type of floating-point parameters and inputs."""
     autocast_dtype: torch.dtype | None = None
     scaler: torch.amp.GradScaler | None = None
-    """Scales the loss in amp-fp16, so that small gradients do not become zero."""
 
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
         """Move a tensor to the device; floating-point and complex numbers are converted to the arithmetic's types."""
@@ -42,7 +41,6 @@ class Arithmetic:
         return tensor.to(self.device)
 
     def randn(self, *shape: int) -> torch.Tensor:
-        """Standard normal numbers in `dtype`, drawn on the device by its default generator."""
         return torch.randn(shape, device=self.device, dtype=self.dtype)
 
     def place_model(self, model: Model) -> Model:
@@ -74,8 +72,7 @@ class Arithmetic:
     def run_until_updated(self, step: Callable[[], object]) -> bool:
         """Repeat a step until the loss scaler does not skip the update; False after SKIPPED_MAX skipped updates.
 
-        The first update allocates the optimizer's state, so steps before it should not be measured. Without a scaler,
-        no step runs.
+        The first update allocates the optimizer's state, so steps before it should not be measured.
         """
         if self.scaler is None:
             return True
@@ -89,7 +86,6 @@ class Arithmetic:
 
 @contextmanager
 def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """Set the default type of new tensors while the block runs."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:

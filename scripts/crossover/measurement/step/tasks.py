@@ -37,13 +37,11 @@ Errors = dict[str, float]
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict on a step's result: right, unless `wrong` or `unchecked` is set."""
+    """The verdict on a step's result: right, unless `wrong` or `unchecked` says why not."""
 
     errors: Errors = field(default_factory=dict)
     wrong: str | None = None
-    """Why the result is wrong."""
     unchecked: str | None = None
-    """Why the result could not be judged."""
     rows: int | None = None
     """Number of the batch's rows that were compared; None: all."""
 
@@ -57,19 +55,17 @@ class Task(ABC):
     """Whether the host reads results within a step, which a CUDA graph cannot capture."""
     optimizer: torch.optim.Optimizer | None = None
     is_function: bool = False
-    """Whether the step is a plain function, without a model."""
     checked_rows: int = 32
-    """Number of rows that the numerical check compares if double precision would take too long for the whole batch."""
+    """Rows that the numerical check compares if the whole batch would take too long in double precision."""
     batched: bool = True
     """Whether each row of each input is a sample."""
     not_comparable: str | None = None
-    """Why the numerical check is skipped; None if it is not."""
+    """Why the numerical check is skipped."""
     samples_taken: int | None = None
     """Number of samples in all batches so far; None if each batch has the cell's batch size."""
     sample_name: str = "samples"
     """Name of the samples, in the plural, such as images or tokens."""
     notes: tuple[str, ...] = ()
-    """Notes on the step for the row's reason."""
     switches: Mapping[str, Any] = MappingProxyType({})
     """Settings of torch that the task changes, by their names in `conditions.read_switches`."""
     flags: tuple[str, ...] = ()
@@ -77,7 +73,6 @@ class Task(ABC):
     copies: bool = False
     """Whether `copy_each_step` makes each step copy its batch from host memory and its results back."""
     pinned: bool = False
-    """Whether the batches that are copied are in pinned memory."""
     host_ids: Collection[int] = frozenset()
     """Ids of the batch's tensors that are not copied, since the model expects them in host memory."""
     results: Sequence[torch.Tensor] = ()
@@ -87,7 +82,7 @@ class Task(ABC):
         self.arithmetic = arithmetic
         self.model = arithmetic.place_model(model)
         self.resident = tuple(arithmetic.place(tensor) for tensor in resident)
-        """Tensors from which batches are taken: on the device, or in host memory if each step `copies`."""
+        """Tensors from which batches are taken; in host memory if each step `copies`."""
 
     @property
     def on_device(self) -> tuple[torch.Tensor, ...]:
@@ -95,11 +90,10 @@ class Task(ABC):
         return () if self.copies else self.resident
 
     def move_batches(self, move: Change) -> None:
-        """Move the tensors from which batches are taken."""
         self.resident = tuple(map(move, self.resident))
 
     def next_inputs(self) -> tuple[Any, ...]:
-        """The next batch, usually on the device, as nested containers; by default always the resident tensors."""
+        """The next batch, usually on the device, as nested containers."""
         return self.resident
 
     def next_batch(self) -> tuple[Any, ...]:
@@ -107,20 +101,14 @@ class Task(ABC):
         return self.next_inputs()
 
     def place(self, batch: Any) -> Any:
-        """Move a batch to the device, in the task's arithmetic."""
         return map_tensors(self.arithmetic.place, batch)
 
     def nth_batch(self, number: int, batch_size: int) -> tuple[torch.Tensor, ...]:
-        """Batch `number`, counted from 0, of the resident tensors in the dataset's order."""
         return tuple(tensor.narrow(0, number * batch_size, batch_size) for tensor in self.resident)
 
     @abstractmethod
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        """The model's results for a batch, all of which are passed to `observe`.
-
-        In training, the first result is the loss (a scalar), and other results are not checked. In inference, the
-        results are the model's outputs.
-        """
+        """The model's results for a batch; in training, the first is the loss (a scalar), others are not checked."""
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most tasks have nothing to do
         """Process the results of the forward pass, as part of the step."""
@@ -160,10 +148,7 @@ class GradientTask(Task):
         self.use_gradients()
 
     def add_gradients(self, *inputs: Any, parts: int = 1) -> None:
-        """Forward and backward pass over a batch, or over one of its `parts` of equal size.
-
-        The loss of a part is divided by `parts`, so that the gradients of all parts add up to those of the mean loss.
-        """
+        """Forward and backward pass over a batch, or over one of `parts` whose gradients add up to the batch's."""
         with self.arithmetic.autocast():
             results = self.forward(self.model, *inputs)
         self.observe(*results)
@@ -200,7 +185,7 @@ class InferenceTask(Task):
         raise NotImplementedError
 
     def step_with_transfers(self) -> None:
-        """Run a step that copies its batch from pageable memory to the device and its results back."""
+        """Run a step that copies its batch from pageable memory and its results back."""
         results = self._results(*self.place(self.next_host_inputs()))
         self.observe(*results)
         to_host(results)
@@ -219,9 +204,8 @@ def step_results(task: Task, results: Sequence[torch.Tensor]) -> list[torch.Tens
 def copy_each_step(task: Task, pinned: bool) -> None:
     """Move a task's batches to host memory and let each step copy its batch in and its results out, as a server does.
 
-    With pinned memory, the host does not wait until the batch is copied. The host always waits for the results, which
-    go to pageable memory. Raises UnsupportedError if tensors cannot be pinned, or if the workload makes its batches on
-    the device.
+    The host waits for the results, which go to pageable memory. Raises UnsupportedError if tensors cannot be pinned, or
+    if the workload makes its batches on the device.
     """
 
     def move(tensor: torch.Tensor) -> torch.Tensor:

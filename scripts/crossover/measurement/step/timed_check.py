@@ -29,7 +29,7 @@ from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.tasks import Answer, Errors, Task
 
 STEPS = 4
-"""Number of steps in each run, enough to reveal most state that changes every few steps."""
+"""Enough to reveal most state that changes every few steps."""
 
 FROZEN = "a CUDA graph only repeats what it recorded, but the step keeps state in Python or does other work on the host"
 COMPILED = "the compiled step computes something other than the eager one"
@@ -51,7 +51,6 @@ class State:
         self.optimizer_states = [(state, dict(state)) for state in optimizer.values() if isinstance(state, dict)]
 
     def changes(self) -> dict[str, list[torch.Tensor]]:
-        """The changes of weights (`update`) and buffers since this copy."""
         return {
             name: [tensor.detach().to("cpu", torch.float64) - self.before[tensor] for tensor in tensors]
             for name, tensors in self.compared.items()
@@ -71,7 +70,6 @@ class Run(NamedTuple):
     values: Values
     """The steps' results (`result`), and the changes of weights (`update`) and buffers."""
     drew: bool
-    """Whether the steps drew random numbers."""
 
 
 def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answer:
@@ -128,7 +126,6 @@ def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -
 def _run(
     step: Callable[[], None], results: Callable[[], list[torch.Tensor]], state: State, device: torch.device
 ) -> Run:
-    """Run STEPS steps from `state` and a fixed random seed, and restore the state."""
     outputs: list[torch.Tensor] = []
     try:
         torch.manual_seed(0)
@@ -142,6 +139,5 @@ def _run(
 
 
 def _generators(device: torch.device) -> bytes:
-    """The states of torch's random generators for a step on the device."""
     states = [torch.get_rng_state()] + ([torch.cuda.get_rng_state(device)] if torch.cuda.is_initialized() else [])
     return b"".join(state.numpy().tobytes() for state in states)
