@@ -12,14 +12,10 @@ from crossover.tables.labels import DEVICE_WORDS
 Answer = Mapping[str, Any]
 
 CROSSING = ("crossover", "reference", "best")
-"""Kinds of answers on crossovers."""
 
 
 def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The main answers of a study, without the one on memory, which the report gives once for all studies.
-
-    The answer which says that no GPU was measured is left out if there are others.
-    """
+    """The main answers of a study, without the one on memory, which the report gives once for all studies."""
     main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
     return [answer for answer in main if answer["status"] != "no_accelerator"] or main
 
@@ -61,7 +57,7 @@ def _series(answer: Answer) -> tuple[Any, Any]:
 
 
 def _is_changed_by_tuning(best: Answer) -> bool:
-    """Whether tuning changes the status of a crossover, or moves it significantly."""
+    """Whether tuning changes a crossover's status, or moves it significantly."""
     if best["status"] not in ("bracketed", "reversed", "below_range", "above_range"):
         return False
     if best["status"] != best["moved_status"]:
@@ -79,10 +75,7 @@ def _interval(answer: Answer) -> tuple[float | None, float | None]:
 
 
 def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim closest to an answer: on a crossover if the answer is on one, then on the same machine.
-
-    Unless the answer is on a crossover, claims on other devices are left out. None if no claim remains.
-    """
+    """The published claim closest to an answer: on a crossover if the answer is on one, then on the same machine."""
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
         on_crossover = claim["form"] == "crossover_between"
@@ -127,5 +120,4 @@ def bar_of(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _side(name: str) -> str:
-    """'cpu' or 'gpu' for a side named in an answer; 'inconclusive' is returned as it is."""
     return name if name == "inconclusive" else "cpu" if "CPU" in name else "gpu"

@@ -60,7 +60,7 @@ class Templates(Environment):
 
 
 def environment_of(templates: Path, html: bool = False) -> Environment:
-    """The Jinja environment of a folder of templates; with `html`, output is escaped."""
+    """The Jinja environment of a folder of templates."""
     environment = Templates(
         loader=FileSystemLoader(templates),
         autoescape=html,
@@ -91,13 +91,12 @@ def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]
 
 
 def _inline(path: Path) -> Markup:
-    """A style sheet or script, escaped for inlining."""
     text = path.read_text(encoding="utf-8")
     return Markup(text.replace("</script", "<\\/script").replace("</style", "<\\/style"))
 
 
 def _packed(path: Path) -> str:
-    """A file compressed with gzip, in base64; without a time stamp, so that the page is reproducible."""
+    """Gzip in base64; without a time stamp, so that the page is reproducible."""
     return base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode()
 
 
@@ -122,12 +121,12 @@ def interval_text(values: Sequence[float], unit: str) -> str:
 
 
 def places_text(values: Sequence[float], unit: str) -> str:
-    """List positions on an axis, with their unit at the end or, if `place_texts` adds it, after each of them."""
+    """List positions on an axis, with their unit at the end unless `place_texts` adds it to each."""
     return with_unit(listed(place_texts(values, unit)), unit)
 
 
 def range_text(values: Sequence[float], unit: str) -> str:
-    """Format the smallest and the largest of several positions on an axis, with their unit as in `places_text`."""
+    """Format the smallest and the largest of several positions on an axis, with their unit."""
     return with_unit(interval_text([min(values), max(values)], unit), unit)
 
 
@@ -139,12 +138,12 @@ def off_text(ratio: float) -> str:
 
 
 def signed_text(value: float) -> str:
-    """Format a difference with its sign and five decimals: +0.00012."""
+    """Format a difference: +0.00012."""
     return f"{value:+.5f}"
 
 
 def span_text(values: Iterable[float], name: str) -> str:
-    """Format the smallest and the largest value with the filter `name`; once if both look the same."""
+    """Format the smallest and the largest value with the filter `name`."""
     ordered = sorted(values)
     return " to ".join(dict.fromkeys(FILTERS[name](value) for value in (ordered[0], ordered[-1])))
 
