@@ -86,8 +86,6 @@ def own_servers() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def row() -> Callable[..., dict[str, Any]]:
-    """Build the row of one trial; keywords replace its default values."""
-
     def build(**values: Any) -> dict[str, Any]:
         plain: dict[str, Any] = {
             "schema_version": 1,

@@ -83,7 +83,6 @@ class Bench:
 
 
 def servers() -> set[int]:
-    """The trial servers started by this module's tests."""
     sockets = os.environ["XDG_RUNTIME_DIR"]
     ours = [
         process.info

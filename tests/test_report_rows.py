@@ -41,7 +41,6 @@ def path_of(trial: Mapping[str, Any], results: Path) -> Path:
 
 
 def make_run(results: Path, trials: list[dict[str, Any]], references: Sequence[str] = ()) -> None:
-    """Write the plan and rows of a run, in a folder that was moved afterwards."""
     results.mkdir()
     plan = plan_file.Plan(
         config=CONFIG | {"results": "elsewhere/results"},

@@ -26,7 +26,6 @@ RESIDENT = "resident"
 
 
 def readout_at(opened: Opened, study: str, size: str, over: str = "size") -> str:
-    """Select a study and a size, and return the chart's readout."""
     if opened.has_control("study"):
         opened.choose("study", study)
     if opened.has_control("over"):

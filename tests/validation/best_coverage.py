@@ -32,8 +32,6 @@ FINE: Floats = np.geomspace(SMALLEST, SMALLEST * SPAN, 4001)
 
 @dataclass(frozen=True)
 class BestCase:
-    """One setting to simulate."""
-
     differ: str
     shape: str
     candidates: tuple[int, int]

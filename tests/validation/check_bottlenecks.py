@@ -74,7 +74,6 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def planted(variant: str, device: str) -> set[str]:
-    """The bottlenecks that a variant's parts cause."""
     causes = CAUSES | ({"launch": "overhead"} if is_cpu(device) else {})
     return {causes.get(part, part) for part in variant.split("_")}
 

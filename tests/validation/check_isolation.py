@@ -44,7 +44,6 @@ def measure_pair(options: list[str], pair: int) -> dict[str, object]:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure the pairs, write their table and print it."""
     parser = pair_options(__doc__, CELLS, ["small"])
     parser.add_argument("--output", default=Path("results/checks/isolation.csv"), type=Path, help="CSV file to write")
     options, more = parser.parse_known_args(arguments)

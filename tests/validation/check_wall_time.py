@@ -32,7 +32,6 @@ PARTS = {
     "plot_figures": "figures",
     "render_report": "page",
 }
-"""Names of the parts, by rule."""
 TRIALS = "measure_cell"
 """The rule whose jobs are split by phase."""
 
@@ -77,7 +76,6 @@ def breakdown(wall_s: float, jobs_s: dict[str, float], phases: Iterable[str], ti
 
 
 def main(arguments: list[str]) -> None:
-    """Run Snakemake with the other options, then print the parts of its wall time."""
     parser = new_parser(__doc__)
     parser.add_argument("--results", default=Path("results"), type=Path, help="results folder of the run")
     parser.add_argument("--output", type=Path, help="CSV file to write")

@@ -38,7 +38,6 @@ MARGIN = 0.04
 
 
 def check_cell(workload: str, batch_size: int, size: int, device: str) -> Cell:
-    """A plain cell: resident data, fp32, eager."""
     return Cell("check", workload, "resident", batch_size, "fp32", "eager", size, device)
 
 
@@ -169,7 +168,6 @@ def spread_table(samples: pd.DataFrame, by: Sequence[str], first: str, second: s
 def write_comparison(
     samples: pd.DataFrame, by: Sequence[str], first: str, second: str, output: Path, margin: float = MARGIN
 ) -> None:
-    """Write and print the columns of `spread_table` and `pair_table` in one table."""
     spreads = spread_table(samples, by, first, second)
     table = spreads.merge(pair_table(samples, by, first, second, margin), on=[*by, "pairs"])
     write_csv(table, output)

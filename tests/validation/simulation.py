@@ -25,7 +25,6 @@ CORRELATION = 0.9
 """Correlation of neighbouring samples of a process."""
 SAMPLE_SD = 0.05
 OUTLIER_SHARE = 0.02
-"""Share of samples that take twice as long."""
 PROCESS_SD = (0.02, 0.10)
 """Range of the standard deviation between a cell's trials, on the log scale, drawn for each side."""
 NOISES = ("lognormal", "heavy_tailed", "outliers")
@@ -53,7 +52,6 @@ class Spread:
     walk's mean over the first rounds is 0.
     """
     drifts_together: bool = False
-    """Whether both sides follow the same random walk."""
 
 
 DRIFT = (0.01, 0.05)

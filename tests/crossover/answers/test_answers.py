@@ -552,7 +552,6 @@ def test_a_study_without_results_has_a_reason(row: Row) -> None:
 
 
 def graphs(row: Row, seconds: float) -> list[dict[str, Any]]:
-    """The trials of a CUDA graph at all sizes."""
     axes = {"execution": "cuda-graph"}
     return gpu_cells(row, *((seconds, {"size": size, "parameters": 7 * size, **axes}) for size in SIZES))
 

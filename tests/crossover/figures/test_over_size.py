@@ -29,7 +29,6 @@ CPU, GPU = "CPU (Brand C1)", "GPU (Brand G1)"
 
 
 def bands(axes: Any) -> list[tuple[float, float]]:
-    """The lowest and the highest y of each shaded interval."""
     shades = [collection for collection in axes.collections if isinstance(collection, PolyCollection)]
     heights = [path.vertices[:, 1] for shade in shades for path in shade.get_paths()]
     return [(float(y.min()), float(y.max())) for y in heights]

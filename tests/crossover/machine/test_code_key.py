@@ -34,7 +34,6 @@ NEVER = ("machine/discovery", "config/configuration", "measurement/process/super
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the library for edits, with a working directory beside it."""
     copy = tmp_path / "scripts"
     shutil.copytree(LIBRARY / "crossover", copy / "crossover", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(code_key, "LIBRARY", copy)
@@ -45,7 +44,6 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def workload(library: Path, text: str) -> None:
-    """Add workload `mine` to the copy."""
     (library / MEASUREMENT / "workloads" / "mine.py").write_text(text)
 
 
@@ -132,7 +130,6 @@ print(json.dumps([row.status, row.code_key, imported]))
 
 
 def test_the_files_of_a_trial_are_what_it_really_imports(tmp_path: Path) -> None:
-    """The trial runs with all its passes."""
     trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row", latency_steps=400)
     code = WHAT_IS_IMPORTED.format(library=str(LIBRARY))
     done = subprocess.run([sys.executable, "-c", code, trial.to_json()], capture_output=True, text=True, check=True)

@@ -242,8 +242,6 @@ def test_an_environment_variable_changes_the_key(project: Path, monkeypatch: pyt
 
 
 class Site:
-    """A site-packages folder with one package."""
-
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder / "site-packages"
         self.install("mylib", "x = 1\n")

@@ -38,8 +38,6 @@ def complaint(source: str, size: int | str) -> str:
 
 
 class Scores(nn.Module):
-    """A classifier of images by the means of their colour channels."""
-
     def __init__(self, classes: int = 5) -> None:
         super().__init__()
         self.head = nn.Linear(3, classes)
@@ -77,8 +75,6 @@ MODELS |= {"picky": Picky, "quantized_resnet": Scores}
 
 @pytest.fixture(params=["torchvision", "timm"])
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Install a stand-in for a library of image models."""
-
     def builder(name: str) -> Callable[..., nn.Module]:
         def make(weights: object, weights_backbone: object = "downloads") -> nn.Module:
             assert weights is None

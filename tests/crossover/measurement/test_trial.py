@@ -121,7 +121,6 @@ def build(size, batch_size):
 
 
 def own_cell(tmp_path: Path, text: str, protocol: str) -> Cell:
-    """A cell of a user's own model at batch size 4."""
     (tmp_path / "short_batches.py").write_text(text)
     model = read_model(f"{tmp_path / 'short_batches.py'}:build", tmp_path, "here")
     return Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=model)
@@ -210,8 +209,6 @@ def test_latencies_are_timed_after_the_cold_steps(
 
 
 class FromHost(TinyInference):
-    """A task with its batch in host memory."""
-
     def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
         return (torch.tensor([[5.0]]),)
 

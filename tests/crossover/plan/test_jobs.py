@@ -30,7 +30,6 @@ CPU = {**CELL, "device": "cpu"}
 
 
 def with_study(made: Jobs, **changes: object) -> Jobs:
-    """The same jobs, with keys of the only study replaced."""
     (study,) = made.config.studies
     return replace(made, config=replace(made.config, studies=(replace(study, **changes),)))
 

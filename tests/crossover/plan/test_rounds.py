@@ -78,7 +78,6 @@ def test_added_rounds_follow_each_other_in_different_orders() -> None:
 
 
 def entries(*sizes: int, trial: int = 1) -> list[tuple[int, Cell]]:
-    """Trials of both devices at these sizes, size by size."""
     return [(trial, replace(CELL, size=size, device=device)) for size in sizes for device in ("cpu", "cuda")]
 
 

@@ -23,7 +23,6 @@ def cells_of(*rows: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
 
 
 def trials(row: Row, column: str, *values: Any, **more: Any) -> list[dict[str, Any]]:
-    """The trials of a cell with these values in a column."""
     return [row(**{column: value, "trial": trial, **more}) for trial, value in enumerate(values, 1)]
 
 

@@ -149,7 +149,6 @@ def rows(row: Row) -> Rows:
 def planned(
     table: Sequence[Mapping[str, Any]], *by: str, stage: int = 1, pairs: Sequence[str] = ("device",)
 ) -> dict[tuple[Any, ...], list[int]]:
-    """The numbers of the planned trials, by axes of their cells."""
     refinements = {"mine": Refinement(1, 0.02, 0, tuple(pairs), first_trials=2)}
     cells, _ = plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, {"mine": 4})
     return {tuple(getattr(cell, axis) for axis in by): numbers for cell, numbers in cells.items()}

@@ -196,7 +196,6 @@ AXES = {"study": "mine", "workload": "disc_mlp", "variant": "plain", "protocol":
 
 
 def search(path: Path, **values: Any) -> Path:
-    """The file of a search."""
     plain = AXES | {"execution": "eager", "size": 3, "device": "cpu", "status": "ok", "schema_version": SEARCH_VERSION}
     path.write_text(json.dumps(plain | {"tries": [{"duration_s": 1.5}, {"duration_s": 2.0}]} | values))
     return path

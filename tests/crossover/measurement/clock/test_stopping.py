@@ -47,7 +47,6 @@ def test_there_is_no_interval_below_20_samples() -> None:
 
 
 def samples_until(rule: Callable[[Course], bool], samples: list[float]) -> int:
-    """The number of samples after which a stopping criterion is met."""
     course = Course()
     for sample in samples:
         course.add(sample, 1)

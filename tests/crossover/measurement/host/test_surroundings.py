@@ -65,7 +65,6 @@ def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def gpu(**changed: Any) -> dict[str, Any]:
-    """NVML's answers for a busy GPU."""
     return {
         "nvmlDeviceGetClockInfo": 1980,
         "nvmlDeviceGetComputeRunningProcesses_v3": [],

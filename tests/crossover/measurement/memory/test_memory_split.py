@@ -214,7 +214,6 @@ def test_a_step_that_fails_leaves_no_hooks() -> None:
 
 
 def bytes_of(ledger: Ledger, moment: int) -> dict[str, int]:
-    """Bytes at a tick by role, without zeros."""
     return {role: count for role, count in ledger.bytes_at(moment).items() if count}
 
 

@@ -49,7 +49,6 @@ def job(tmp_path: Path) -> TrialJob:
 
 @pytest.fixture
 def long_job(job: TrialJob) -> TrialJob:
-    """A trial that does not end by itself."""
     return replace(job, effort=replace(job.effort, timed_min_s=1000, timed_max_s=1000))
 
 

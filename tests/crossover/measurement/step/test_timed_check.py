@@ -49,8 +49,6 @@ FROZEN = ("steps", "seen", "share")
 
 
 class Stateful(nn.Module):
-    """A linear layer whose outputs depend on the number of steps so far."""
-
     def __init__(self, factor: Callable[[Any], float]) -> None:
         super().__init__()
         self.layer = nn.Linear(4, 1)
