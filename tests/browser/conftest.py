@@ -38,10 +38,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Open]:
-    """Open a page offline; keywords are passed to the browser's context.
-
-    At teardown, fail if the page logged errors or made requests.
-    """
+    """Open a page offline; at teardown, fail if it logged errors or made requests."""
     contexts, pages = [], []
 
     def act(path: Path, anchor: str = "", **options: Any) -> Opened:

@@ -458,8 +458,7 @@ def set_benchmark(*_: Any) -> None:
 def test_a_changed_setting_is_invalid(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], when: str, timed: bool
 ) -> None:
-    """The setting changes when the workload is imported to count parameters, in a step, or in a pass after the
-    timing."""
+    """It changes when the workload is imported, in a step, or in a pass after the timing."""
     if when == "a step":
         changed(lambda task: task.model.register_forward_pre_hook(set_benchmark) and None)
     else:

@@ -207,8 +207,7 @@ def test_energy_is_read_only_for_a_whole_gpu(fake_nvml: Callable[..., Any]) -> N
 
 @pytest.fixture
 def machine(kernel: Callable[..., Path]) -> Path:
-    """A machine with two packages, a domain within the first package, the platform, and a second interface to the first
-    package."""
+    """Two packages, a domain within the first, the platform, and a second interface to the first package."""
     domains = {
         "intel-rapl:0": "package-0",
         "intel-rapl:0:0": "core",

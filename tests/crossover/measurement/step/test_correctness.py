@@ -386,10 +386,7 @@ def test_a_model_for_a_fixed_batch_size_is_compared_on_the_whole_batch() -> None
 def checked_inference(
     batch: torch.Tensor, change: Change = lambda outputs: outputs
 ) -> tuple[Answer, list[int], list[int]]:
-    """Check an inference with weight 2 and changed outputs.
-
-    Returns the verdict, and the batch sizes that the task's model and the exact model received.
-    """
+    """The verdict on an inference, and the batch sizes that the task's model and the exact model received."""
     timed: list[int] = []
     exact: list[int] = []
 
