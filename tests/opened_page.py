@@ -55,7 +55,6 @@ class Opened:
         return self.chart.locator(f"[name={title}]").is_visible()
 
     def choose(self, title: str, value: str) -> None:
-        """Choose an option of a control: a study, a metric, a line or an axis."""
         self.chart.locator(f"[name={title}]").select_option(value)
 
     def table(self) -> None:

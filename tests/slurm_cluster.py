@@ -131,11 +131,7 @@ class Cluster:
         _output("scontrol", "update", f"JobId={job}", f"TimeLimit=00:00:{seconds:02}")
 
     def empty(self) -> None:
-        """Cancel every job and wait until none is left.
-
-        Without control groups, Slurm finds a job's processes by their parents, and misses those whose parent was
-        killed.
-        """
+        """Cancel every job; without control groups, Slurm misses processes whose parent was killed."""
         self.cancel(*self.active())
         wait_for(lambda: not self.active(), "the jobs to end")
         lost = [process for process in psutil.process_iter(["environ"]) if self._has_started(process)]

@@ -40,9 +40,7 @@ def test_every_entry_of_a_profile_is_an_option_of_snakemake_or_of_its_executor(n
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_profiles_contain_no_config_that_a_users_file_could_not_override(name: str) -> None:
-    """Profiles must not set `config`: it would override every --configfile, and any --config on the command line drops
-    it.
-    """
+    """`config` would override every --configfile, and any --config on the command line drops it."""
     assert not {"config", "configfile"} & profile(name).keys()
 
 

@@ -41,10 +41,7 @@ TARGET = "results/measurements.parquet"
 
 
 class MadeUp(WorkflowCopy):
-    """A copy of the workflow with prepared rows: CPU and GPU take the same time at size 100, trials are 2 % apart.
-
-    The first grid is measured.
-    """
+    """A workflow with prepared rows: CPU and GPU take the same time at size 100, trials are 2 % apart."""
 
     def __init__(self, path: Path, row: Row) -> None:
         super().__init__(path)

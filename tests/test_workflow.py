@@ -317,9 +317,7 @@ def test_an_earlier_report_is_set_aside_if_the_analysis_fails(ran: WorkflowCopy)
 
 
 def test_a_users_mistake_is_reported_in_one_line_before_any_job(fresh: WorkflowCopy) -> None:
-    """Only the output is tested here; other tests cover the kinds of mistakes. Invalid YAML is reported before anything
-    else.
-    """
+    """Only the output is tested here; other tests cover the kinds of mistakes."""
     fresh.edit("studies/hsf_width", sizes=[5, 1.5])
     config = fresh.path / "config" / "config.yaml"
     for start in (

@@ -41,7 +41,7 @@ def write_points(path: Path, rows: int = 1000) -> Path:
 
 
 def trial_job(dataset: Path | str, output: Path, **values: Any) -> TrialJob:
-    """A short trial in a fresh process; arguments replace the defaults."""
+    """A short trial in a fresh process."""
     plain: dict[str, Any] = {
         "cell": CELL,
         "trial": 1,

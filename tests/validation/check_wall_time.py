@@ -37,10 +37,7 @@ TRIALS = "measure_cell"
 
 
 def job_seconds(records: Path, since: float) -> dict[str, float]:
-    """Total duration in s of each rule's jobs that started after a time, from a `.snakemake/metadata` folder.
-
-    A job ends when its last output is written.
-    """
+    """Total duration in s of each rule's jobs that started after a time, from a `.snakemake/metadata` folder."""
     spans: dict[tuple[str, tuple[str, ...]], tuple[float, float]] = {}
     for path in records.rglob("*"):
         record = read_json(path, "Snakemake's record") if path.is_file() else {}

@@ -187,10 +187,7 @@ def coverage_rows(case: Case, simulations: int, seed: int) -> pd.DataFrame:
 
 
 def coverage_table(case: dict[str, Any], outcomes: pd.DataFrame, **more: Any) -> pd.DataFrame:
-    """One row per method and status: the case, the share of simulations, and the coverage of the interval.
-
-    `more` are further columns, aggregated over the simulations.
-    """
+    """One row per method and status: the case, the share of simulations, and the coverage of the interval."""
     tried = outcomes.groupby("method").size()
     groups = outcomes.groupby(["method", "status"])
     medians = {name: (name, "median") for name in ("half_width", "error")}

@@ -337,10 +337,7 @@ def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) ->
 
 
 def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
-    """Limit the y axis to the points, with space for rows of crosses below them.
-
-    If the axis covered wide intervals, such as those from two trials, the lines would look flat.
-    """
+    """Limit the y axis to the points: if it covered wide intervals (of two trials), lines would look flat."""
     axes.set_autoscaley_on(False)
     points = [y for line in panel.lines for y in line.y if y > 0]
     if points:

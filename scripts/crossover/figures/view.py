@@ -33,12 +33,7 @@ GRID_KEYS = {
 
 @dataclass(frozen=True)
 class StudyView:
-    """A study's file and tables, prepared for drawing: trials, cells and ratios have column `x`, their point on the x
-    axis.
-
-    If the x axis is `cpu_threads`, the CPU is named `cpu` on any number of cores, and an accelerator's trials and cells
-    are repeated at each number of threads.
-    """
+    """A study's file and tables; trials, cells and ratios have their point on the x axis in column `x`."""
 
     spec: Mapping[str, Any]
     tables: RunTables

@@ -112,7 +112,7 @@ def _plain(value: Any) -> Any:
 
 
 def _commands(tables: RunTables) -> list[Any]:
-    """Of the cells' first trials, as encoded columns of parts."""
+    """Commands of the cells' first trials, as encoded columns of their parts."""
     first = tables.measurements.sort_values("trial", kind="stable").drop_duplicates(CELL_AXES)
     merged = tables.cells[CELL_AXES].merge(first[[*CELL_AXES, "command"]], on=CELL_AXES, how="left")
     parts = [[] if command is None else COMMAND_PARTS.findall(command)[:-1] for command in plain(merged["command"])]

@@ -21,16 +21,13 @@ def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The variables of a study's row, from its main answers and its claims.
+    """The variables of a study's row, from its main answers and its claims, among them:
 
     - `answer`: the first main answer
     - `also`: the same comparison in the study's other metrics
     - `last`: the time at the largest size, if `answer` is the time at the smallest
     - `tuned`: the answer for the fastest configurations, if tuning changes it
-    - `shown`: all answers in the row
     - `series`: the number of series and devices with a main answer of the same kind and cost
-    - `bar`, `tuned_bar`: the bars of `answer` and `tuned`
-    - `claim`: the published claim to compare with
     """
     first = next((answer for answer in main if answer["kind"] != "best"), main[0])
     same_kind = [answer for answer in main if answer["kind"] == first["kind"] and answer["cost"] == first["cost"]]

@@ -36,10 +36,7 @@ from crossover.text import (
 
 
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
-    """The line on a study's first answer, from one trial per cell at `measured` of its `sizes`.
-
-    The wording is that of the report without the caveat on single trials, which applies to every first answer.
-    """
+    """The line on a study's first answer, without the caveat on single trials, which applies to all of them."""
     main = main_answers(records(answers))
     main = [row | {"caveats": [caveat for caveat in row["caveats"] if caveat != "one_trial"]} for row in main]
     template = environment_of(templates).get_template("first_answer.txt.j2")

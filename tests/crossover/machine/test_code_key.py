@@ -83,7 +83,7 @@ def test_the_version_of_a_package_changes_the_keys_of_workloads_that_import_it(m
 
 
 def test_packages_have_the_names_of_their_distributions(library: Path) -> None:
-    """Packages that only read the host or write the row, such as psutil and pyarrow, are not part of the key."""
+    """Those that only read the host or write the row, such as psutil and pyarrow, are not part of the key."""
     workload(library, "import json, yaml\ndef build():\n    import numpy.linalg\n    import no_such_package.part\n")
     assert set(code_of("trial", "mine").packages) == {"python", "torch", "numpy", "PyYAML", "no_such_package"}
     assert code_of("trial", "mine").packages["no_such_package"] == "not installed"

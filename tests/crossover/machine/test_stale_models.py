@@ -285,7 +285,6 @@ def test_versions_of_installed_packages_and_their_dependencies_change_the_key(pr
 
 
 def test_editing_a_package_installed_from_a_folder_changes_the_key(project: Path, site: Site) -> None:
-    """Its version stays the same."""
     net = write(project, "net.py", "import mylib\n")
     site.install("mylib", "x = 1\n", source='{"url": "file:///home/me/mylib", "dir_info": {}}')
     before = installed_key(net)

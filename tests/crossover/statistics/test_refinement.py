@@ -121,9 +121,7 @@ def test_if_single_trials_cross_several_times_all_sizes_get_trials(first: int, s
 
 @pytest.fixture
 def rows(row: Row) -> Rows:
-    """Build rows of sides, each a device and optionally a precision, whose odd trials are 2 % slower. A side with time
-    None takes 1 us x size.
-    """
+    """Build rows of sides, whose odd trials are 2 % slower; a side with time None takes 1 us x size."""
 
     def build(
         sizes: Sequence[int], times: Mapping[str, float | None], trials: int = 2, **axes: Any

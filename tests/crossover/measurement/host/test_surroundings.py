@@ -74,7 +74,6 @@ def gpu(**changed: Any) -> dict[str, Any]:
 
 
 def around(device: str, uuid: str | None, nvml: Any) -> dict[str, Any]:
-    """The columns of a trial during which the GPU's state does not change."""
     readings = Surroundings(device, uuid, nvml)
     readings.counts()
     readings.counts()

@@ -53,7 +53,7 @@ def long_job(job: TrialJob) -> TrialJob:
 
 
 def servers(folder: Path) -> list[psutil.Process]:
-    """The servers with sockets in a folder, without their forks."""
+    """The trial servers, without their forks."""
     processes = {
         process.pid: process
         for process in psutil.process_iter(["status", "cmdline"])  # skips processes that end meanwhile
