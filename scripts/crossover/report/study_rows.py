@@ -89,11 +89,7 @@ def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mappi
 
 
 def bar_of(answer: Answer) -> list[dict[str, Any]]:
-    """The parts of a bar over the measured sizes, each with its faster side (cpu, gpu or inconclusive), ends and share.
-
-    Within the crossover's interval, or without a significant difference, the side is inconclusive. Shares are on a
-    logarithmic scale. Empty, for example, for an answer that is not on a crossover in time.
-    """
+    """Parts of a bar over the measured sizes, inconclusive within the interval; their shares are logarithmic."""
     smallest, largest = answer["smallest"], answer["largest"]
     if answer["kind"] not in CROSSING or answer["cost"] != "time" or smallest is None or not 0 < smallest < largest:
         return []

@@ -44,10 +44,7 @@ def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Pa
 
 
 class Templates(Environment):
-    """Environment without Jinja's fallback from `mapping[key]` to an attribute.
-
-    A key that a mapping lacks, such as the unit 'values', may be the name of a method.
-    """
+    """Without the fallback from `mapping[key]` to attributes: a lacking key, such as 'values', may name a method."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         try:
