@@ -38,9 +38,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start tests of the workflow first, since they take minutes and would otherwise keep one process running after the
-    others.
-    """
+    """Start tests of the workflow first: they take minutes, and would keep one process running after the others."""
     items.sort(key=lambda item: item.path.parent != ROOT / "tests")
 
 
@@ -86,8 +84,6 @@ def own_servers() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def row() -> Callable[..., dict[str, Any]]:
-    """Build the row of one trial; keywords replace its default values."""
-
     def build(**values: Any) -> dict[str, Any]:
         plain: dict[str, Any] = {
             "schema_version": 1,

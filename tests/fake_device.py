@@ -58,7 +58,6 @@ class FakeDevice:
         self.synchronisations += 1
 
     def mark(self) -> int:
-        """The time at which the device reaches this place in its queue."""
         return max(self.now, self.busy_until)
 
     def counts(self) -> dict[str, int]:
@@ -76,6 +75,5 @@ class FakeDevice:
         )
 
     def time(self, effort: Effort = EFFORT, cycle_steps: int = 1, marks: bool = False, **others: Any) -> dict[str, Any]:
-        """Time steps; returns the columns of the timing, with its flags."""
         columns, flags = time_steps(self.step, cycle_steps, effort, self.watch(marks), **others)
         return {**columns, "flags": flags}

@@ -13,8 +13,6 @@ import pynvml
 
 @dataclass(frozen=True)
 class FakeGpu:
-    """A GPU or a MIG instance."""
-
     uuid: str
     instances: tuple[FakeGpu | None, ...] | None = None
     """MIG instances by index, with None for gaps; None for a GPU without MIG."""
@@ -42,7 +40,6 @@ class FakeNvml:
         self.boards = gpus
         self.devices = {device.uuid: device for gpu in gpus for device in (gpu, *(gpu.instances or ())) if device}
         self.gpus = {uuid: dict(gpu.answers) for uuid, gpu in self.devices.items()}
-        """The answers of each GPU, which a test may change."""
         self.there = there
         self.counts = counts
         self.opens = opens

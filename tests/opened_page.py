@@ -20,7 +20,6 @@ class Opened:
     dialogs: list[str] = field(default_factory=list)
 
     def watch(self) -> None:
-        """Record all requests, errors and dialogs."""
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
@@ -42,25 +41,20 @@ class Opened:
 
     @property
     def chart(self) -> Locator:
-        """The page's chart with its controls."""
         return self.page.locator("#chart")
 
     @property
     def readout(self) -> str:
-        """The chart's readout at the selected size."""
         return self.chart.locator(".readout").inner_text()
 
     @property
     def texts(self) -> list[str]:
-        """All texts in the chart."""
         return self.chart.locator("svg text").all_text_contents()
 
     def has_control(self, title: str) -> bool:
-        """Whether the chart shows a control with this title."""
         return self.chart.locator(f"[name={title}]").is_visible()
 
     def choose(self, title: str, value: str) -> None:
-        """Choose an option of a control: a study, a metric, a line or an axis."""
         self.chart.locator(f"[name={title}]").select_option(value)
 
     def table(self) -> None:
@@ -70,7 +64,6 @@ class Opened:
         self.page.wait_for_selector("#cell-table .tabulator-row")
 
     def everything(self) -> None:
-        """Make the page draw all its parts."""
         self.chart.get_by_role("slider").focus()
         self.page.keyboard.press("End")
         self.table()

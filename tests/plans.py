@@ -27,15 +27,12 @@ CLASSES = {
 
 
 def configured(**values: Any) -> Configuration:
-    """A config with these values; by default with one study."""
     return read_configuration([("mine.yaml", {"studies": ["disc_depth"], **values})], ROOT / "config")
 
 
 def planned(config: Configuration) -> RunPlan:
-    """The plan of a config on this machine."""
     return RunPlan.of(config, HERE.devices)
 
 
 def jobs(machine: Machine = HERE, cores: int | None = 2, **values: Any) -> Jobs:
-    """The jobs of a config with these values."""
     return Jobs(configured(**values), machine, cores)

@@ -17,9 +17,7 @@ TESTER = "CROSSOVER_TESTER"
 
 
 def started_by(tester: str) -> list[psutil.Process]:
-    """All descendants of this process, and all processes with the tests' environment variable; each has its
-    `cmdline`.
-    """
+    """This process's descendants, and all processes with the tests' environment variable."""
     children = {child.pid for child in psutil.Process().children(recursive=True)}
     return [
         process

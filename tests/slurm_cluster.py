@@ -44,8 +44,6 @@ def lacks() -> str | None:
 
 
 class Cluster:
-    """The running cluster."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.node = _output("hostname", "-s")
@@ -100,7 +98,6 @@ class Cluster:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment())
 
     def start_slurmd(self) -> None:
-        """Start the node's daemon, and wait for the node."""
         self._slurmd = self.daemon("slurmd", "-D")
         try:
             wait_for(lambda: self.node_state() in ("idle", "mix", "alloc"), "the node")
@@ -109,7 +106,6 @@ class Cluster:
             raise TimeoutError(f"{late}\n{logs}") from None
 
     def stop_slurmd(self) -> None:
-        """End the node's daemon in order."""
         if self._slurmd is not None:
             self._slurmd.terminate()
             self._slurmd.wait(PATIENCE_S)
@@ -118,16 +114,13 @@ class Cluster:
         return _output("sinfo", "--noheader", "--format=%t", "--partition=cpu", check=False).rstrip("*")
 
     def update_node(self, **values: str) -> None:
-        """Let the administrator change the node: State, Reason."""
         _output("scontrol", "update", f"NodeName={self.node}", *(f"{key}={value}" for key, value in values.items()))
 
     def jobs(self) -> list[dict[str, str]]:
-        """All jobs that Slurm remembers, as `scontrol show job` describes them."""
         lines = _output("scontrol", "--oneliner", "show", "job").splitlines()
         return [dict(re.findall(r"([\w:/]+)=(\S*)", line)) for line in lines if line.startswith("JobId=")]
 
     def active(self) -> list[str]:
-        """Numbers of the jobs that are pending or running."""
         return _output("squeue", "--noheader", "--format=%i").split()
 
     def cancel(self, *jobs: str) -> None:
@@ -135,15 +128,10 @@ class Cluster:
             _output("scancel", *jobs)
 
     def limit(self, job: str, seconds: int) -> None:
-        """Set a job's time limit in seconds."""
         _output("scontrol", "update", f"JobId={job}", f"TimeLimit=00:00:{seconds:02}")
 
     def empty(self) -> None:
-        """Cancel every job and wait until none is left.
-
-        Without control groups, Slurm finds a job's processes by their parents, and misses those whose parent was
-        killed.
-        """
+        """Cancel every job; without control groups, Slurm misses processes whose parent was killed."""
         self.cancel(*self.active())
         wait_for(lambda: not self.active(), "the jobs to end")
         lost = [process for process in psutil.process_iter(["environ"]) if self._has_started(process)]

@@ -43,7 +43,6 @@ def test_the_page_of_commands_has_all_options(generated: dict[str, str]) -> None
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings."""
     return {
         re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-")
         for heading in HEADING.findall(page.read_text())

@@ -83,7 +83,6 @@ class Bench:
 
 
 def servers() -> set[int]:
-    """The trial servers started by this module's tests."""
     sockets = os.environ["XDG_RUNTIME_DIR"]
     ours = [
         process.info
@@ -95,9 +94,6 @@ def servers() -> set[int]:
 
 
 def test_a_workload_cannot_affect_trials_of_another_one(tmp_path: Path) -> None:
-    """On import, the workload starts a thread, reads and sets variables, and imports a file that is edited between
-    trials.
-    """
     bench = Bench(tmp_path)
     first, _ = bench.measure(1, outputs=2)
     server = servers()

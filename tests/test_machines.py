@@ -42,7 +42,6 @@ class OnSlurm(WorkflowCopy):
         tool.chmod(0o755)
 
     def sinfo(self, answer: str) -> None:
-        """Replace sinfo by a script with this output."""
         self.script("sinfo", answer)
 
     def on_slurm(self, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -25,7 +25,6 @@ def block(begins: str) -> str:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with only the tutorial's model."""
     (tmp_path / "my_net.py").write_text(block("import torch"))
     return tmp_path
 
@@ -38,7 +37,6 @@ def snakemake(project: Path, *arguments: str, status: int = 0) -> str:
 
 
 def quick() -> list[str]:
-    """Config entries of a short run without a GPU."""
     effort = ",".join(f"{key}: {value}" for key, value in TINY.items())
     return [f"effort={{{effort}}}", "trials=1", "devices=[cpu]"]
 

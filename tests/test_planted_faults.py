@@ -25,7 +25,6 @@ GROUP = Path("/sys/fs/cgroup/memory/crossover-test")
 
 @pytest.fixture(scope="module")
 def workflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the planted scripts and a dataset."""
     folder = tmp_path_factory.mktemp("planted")
     plant(folder)
     write_points(folder / "points.safetensors")

@@ -40,14 +40,11 @@ def test_every_entry_of_a_profile_is_an_option_of_snakemake_or_of_its_executor(n
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_profiles_contain_no_config_that_a_users_file_could_not_override(name: str) -> None:
-    """Profiles must not set `config`: it would override every --configfile, and any --config on the command line drops
-    it.
-    """
+    """`config` would override every --configfile, and any --config on the command line drops it."""
     assert not {"config", "configfile"} & profile(name).keys()
 
 
 def rules() -> dict[str, str]:
-    """The text of each rule, by name."""
     pattern = re.compile(
         r"^(?:rule|checkpoint|use rule measure_cell as) (\w+)(?:| with):\n(.*?)(?=^\w|\Z)",
         flags=re.MULTILINE | re.DOTALL,
@@ -61,7 +58,6 @@ def test_only_rules_that_compute_from_rows_are_local() -> None:
 
 
 def pins(path: Path) -> dict[str, str]:
-    """The pinned version of each package in a file of requirements or an environment."""
     return dict(re.findall(r"^\s*(?:- )?([\w-]+)==(\S+)$", path.read_text(), flags=re.MULTILINE))
 
 

@@ -38,12 +38,10 @@ NOT_CHECKED = {
     "its step is the user's own function": {"policy"},
     "the comparison with double precision failed": {"quantised"},
 }
-"""Reasons why some models are not checked numerically."""
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The row of a trial of each model, by the model's name."""
     folder = tmp_path_factory.mktemp("public")
     shutil.copy2(ROOT / "tests" / "public_models.py", folder)
     return {name: measured(name, folder) for name in PARAMETERS}

@@ -41,10 +41,7 @@ TARGET = "results/measurements.parquet"
 
 
 class MadeUp(WorkflowCopy):
-    """A copy of the workflow with prepared rows: CPU and GPU take the same time at size 100, trials are 2 % apart.
-
-    The first grid is measured.
-    """
+    """A workflow with prepared rows: CPU and GPU take the same time at size 100, trials are 2 % apart."""
 
     def __init__(self, path: Path, row: Row) -> None:
         super().__init__(path)
@@ -60,7 +57,6 @@ class MadeUp(WorkflowCopy):
         self.put((50, 400))
 
     def make(self, row: Row, time_s: float, **names: Any) -> None:
-        """Prepare the rows of three trials of a cell."""
         for trial in (1, 2, 3):
             values = row(
                 **{"study": "linear_stack", "workload": "linear_stack", **names},
@@ -74,7 +70,6 @@ class MadeUp(WorkflowCopy):
             pq.write_table(table, self.path / "made" / f"{name}.parquet")
 
     def put(self, sizes: Sequence[int]) -> None:
-        """Copy the rows of both trials of these sizes into the results."""
         for size, device, trial in product(sizes, ("cpu", "cuda"), (1, 2)):
             cell = Cell("linear_stack", "linear_stack", "resident", 100, "fp32", "eager", size, device)
             output = self.path / "results" / "cells" / cell.path / f"trial-{trial}.parquet"
@@ -93,11 +88,9 @@ class MadeUp(WorkflowCopy):
         return [(int(size), device, int(trial)) for size, device, trial in lines]
 
     def plans(self) -> list[dict[str, Any]]:
-        """The plans of all stages, in order."""
         return [json.loads(path.read_text()) for path in sorted((self.path / "results/refinement").iterdir())]
 
     def trials(self) -> dict[tuple[int, str], int]:
-        """The number of trials by size and device."""
         table = pd.read_parquet(self.path / TARGET)
         return dict(table.groupby(["size", "device"]).size())
 

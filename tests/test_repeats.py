@@ -19,7 +19,6 @@ Trial = tuple[int, str, int, int]
 
 @pytest.fixture
 def workflow(tmp_path: Path) -> WorkflowCopy:
-    """A workflow that measures two sizes on the CPU with two trials each."""
     workflow = WorkflowCopy(tmp_path / "workflow")
     workflow.pretend(devices=["cpu"], trials=2, repeat_disturbed=1)
     return workflow

@@ -41,7 +41,6 @@ def path_of(trial: Mapping[str, Any], results: Path) -> Path:
 
 
 def make_run(results: Path, trials: list[dict[str, Any]], references: Sequence[str] = ()) -> None:
-    """Write the plan and rows of a run, in a folder that was moved afterwards."""
     results.mkdir()
     plan = plan_file.Plan(
         config=CONFIG | {"results": "elsewhere/results"},
@@ -69,7 +68,6 @@ def write_trial(trial: dict[str, Any], results: Path) -> None:
 def test_the_report_of_an_unfinished_run_names_what_is_missing(
     tmp_path: Path, trials: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One row is missing, one is damaged, one was measured with other settings, one is valid."""
     run, output = tmp_path / "run", tmp_path / "output"
     make_run(run, trials)
     good, odd, broken, _ = trials

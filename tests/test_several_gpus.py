@@ -77,7 +77,6 @@ def test_four_gpus_measure_four_cells_side_by_side_and_a_cpu_cell_runs_alone(wor
 
 
 def beside_cpu_trials(trials: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
-    """The pairs of trials that ran at the same time, at least one of them on the CPU."""
     return [pair for pair in at_once(trials) if "cpu" in (pair[0]["device"], pair[1]["device"])]
 
 

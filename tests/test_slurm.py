@@ -33,7 +33,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def workflow(tmp_path: Path, cluster: Cluster) -> Iterator[WorkflowCopy]:
-    """A workflow with stand-in trials; its jobs are cancelled after the test."""
     workflow = WorkflowCopy(tmp_path / "workflow")
     workflow.pretend()
     yield workflow
@@ -65,7 +64,6 @@ def finish(workflow: WorkflowCopy, *arguments: str, devices: str = "cuda", statu
 
 
 def rows(workflow: WorkflowCopy) -> pd.DataFrame:
-    """All rows of trials in the results, one per file."""
     files = sorted((workflow.path / "results" / "cells").rglob("trial-*.parquet"))
     return pd.concat([pd.read_parquet(path) for path in files]) if files else pd.DataFrame({"started_at": []})
 

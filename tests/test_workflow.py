@@ -36,7 +36,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[WorkflowCopy, st
 
 @pytest.fixture
 def ran(finished: tuple[WorkflowCopy, str], tmp_path: Path) -> WorkflowCopy:
-    """A copy of the finished workflow that a test may change."""
     return WorkflowCopy.copy_of(finished[0], tmp_path / "copy")
 
 
@@ -107,8 +106,6 @@ def with_new_checksums(results: Path) -> None:
 
 
 def with_values(column: str, change: Callable[[Any], Any]) -> Callable[[pa.Table], pa.Table]:
-    """Change the first value of a column."""
-
     def edit(table: pa.Table) -> pa.Table:
         first, *others = table[column].to_pylist()
         return with_column(table, column, [change(first), *others])
@@ -221,7 +218,6 @@ def lost_row(workflow: WorkflowCopy) -> None:
 
 
 def other_workload(workflow: WorkflowCopy) -> None:
-    """Change the code of one workload, and a comment in a file that all trials import."""
     measurement = workflow.path / "scripts/crossover/measurement"
     for name, text in (("workloads/disc_mlp.py", "CHANGED = True\n"), ("trial.py", "# Nothing that a trial does\n")):
         (measurement / name).write_text((measurement / name).read_text() + text)
@@ -233,7 +229,6 @@ def other_statistics(workflow: WorkflowCopy) -> None:
 
 
 def comments(workflow: WorkflowCopy) -> None:
-    """Change comments in a measuring script and in a module imported by datasets."""
     for name in ("measure_cell.py", "crossover/errors.py"):
         file = workflow.path / "scripts" / name
         file.write_text(file.read_text() + "# Nothing that a number depends on\n")
@@ -322,9 +317,7 @@ def test_an_earlier_report_is_set_aside_if_the_analysis_fails(ran: WorkflowCopy)
 
 
 def test_a_users_mistake_is_reported_in_one_line_before_any_job(fresh: WorkflowCopy) -> None:
-    """Only the output is tested here; other tests cover the kinds of mistakes. Invalid YAML is reported before anything
-    else.
-    """
+    """Only the output is tested here; other tests cover the kinds of mistakes."""
     fresh.edit("studies/hsf_width", sizes=[5, 1.5])
     config = fresh.path / "config" / "config.yaml"
     for start in (

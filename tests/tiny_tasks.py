@@ -78,8 +78,6 @@ class TinyTraining(TrainingTask):
 
 
 class TinyInference(InferenceTask):
-    """Runs a model on one batch and keeps its outputs."""
-
     def __init__(self, model: nn.Module, batch: torch.Tensor, arithmetic: Arithmetic = FP32) -> None:
         super().__init__(model, arithmetic, (batch,))
         self.seen: list[torch.Tensor] = []
@@ -92,7 +90,6 @@ class TinyInference(InferenceTask):
 
 
 def linear(weight: float) -> nn.Linear:
-    """One weight, no bias."""
     layer = nn.Linear(1, 1, bias=False)
     nn.init.constant_(layer.weight, weight)
     return layer
@@ -110,12 +107,10 @@ def task_of(cell: Cell, data: Mapping[str, torch.Tensor] | None = None) -> Any:
 
 
 def answer_of(cell: Cell, task: Any) -> Answer:
-    """The numerical check of a cell's task."""
     return compare_with_reference(task, lambda: build_model(cell), cell.precision)
 
 
 def flops_of(step: Callable[[], None]) -> int:
-    """The floating-point operations that are counted in a step."""
     return int(count_work(step, "eager", open_device("cpu"))["flops_per_step"])
 
 

@@ -34,7 +34,6 @@ EFFORT = Effort(
 
 
 def write_points(path: Path, rows: int = 1000) -> Path:
-    """Write a dataset of points with labels."""
     random = np.random.default_rng(0)
     features = random.normal(size=(rows, 2)).astype(np.float32)
     save_file({"features": features, "labels": random.integers(0, 2, rows)}, path)
@@ -42,7 +41,7 @@ def write_points(path: Path, rows: int = 1000) -> Path:
 
 
 def trial_job(dataset: Path | str, output: Path, **values: Any) -> TrialJob:
-    """A short trial in a fresh process; arguments replace the defaults."""
+    """A short trial in a fresh process."""
     plain: dict[str, Any] = {
         "cell": CELL,
         "trial": 1,
@@ -66,7 +65,6 @@ def read_row(path: Path) -> dict[str, Any]:
 def run_script(
     options: list[str], *prefix: str, script: Path = SCRIPT, timeout: float = 600, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the timing script from the command line."""
     return subprocess.run(
         [*prefix, sys.executable, str(script), *options],
         capture_output=True,

@@ -16,7 +16,6 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("Snakefile", "workflow", "rules", "scripts", "config", "envs", "profiles", "report", "CITATION.cff")
-"""The files and folders that a copy of the workflow needs."""
 
 TINY = {
     "warmup_min_steps": 5,
@@ -31,7 +30,6 @@ TINY = {
 
 
 def copy_workflow(folder: Path) -> None:
-    """Copy the workflow to `folder`, without its results."""
     folder.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
         if (ROOT / part).is_dir():
@@ -41,7 +39,6 @@ def copy_workflow(folder: Path) -> None:
 
 
 def write_config(folder: Path, config: Mapping[str, Any], studies: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the config of a copy, and its studies by name."""
     for name, values in {"config": config, **{f"studies/{name}": study for name, study in studies.items()}}.items():
         (folder / "config" / f"{name}.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
 
@@ -73,7 +70,6 @@ class WorkflowCopy:
         self.config(studies=["disc_depth"], effort=effort, **config)
 
     def notes(self) -> list[dict[str, Any]]:
-        """The records of the stand-in trials."""
         files = (self.path / "notes").glob("[!.]*.json")  # not the hidden files that are still being written
         return [json.loads(path.read_text()) for path in files]
 
@@ -82,7 +78,6 @@ class WorkflowCopy:
         return self.path / "results"
 
     def edit(self, name: str, **changes: Any) -> None:
-        """Change keys of a YAML file of the config folder."""
         file = self.path / "config" / f"{name}.yaml"
         file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), **changes}))
 

@@ -7,7 +7,7 @@
   let table = null;
   let search = [];
 
-  // A spreadsheet may take text that begins with one of these characters for a formula; titles and reasons may contain any text.
+  // A spreadsheet may take text that begins with one of these characters for a formula.
   page.csvText = (value) => (typeof value === "string" && DANGEROUS.test(value) ? `'${value}` : value);
 
   const isNumber = (spec, rows) => rows.some((row) => typeof row[spec.key] === "number");
@@ -57,13 +57,12 @@
     }
   }
 
-  // Whether each word of the search occurs in any column of a row.
   function matches(row) {
     const texts = Object.values(row).filter((value) => value !== null).map((value) => String(value).toLowerCase());
     return search.every((word) => texts.some((text) => text.includes(word)));
   }
 
-  // Mark the inputs of filters that cannot be parsed as invalid, and return messages about them.
+  // Mark filters that cannot be parsed as invalid, and return messages about them.
   function markInvalidFilters() {
     const { rows, columns } = page.data();
     const typed = new Map(table.getHeaderFilters().map(({ field, value }) => [field, String(value)]));

@@ -129,7 +129,6 @@
   });
   slider.addEventListener("input", () => { state.size = fromStep(Number(slider.value)); render(); });
   slider.addEventListener("change", remember);
-  // Arrow keys move from one measured size to the next.
   slider.addEventListener("keydown", (event) => {
     const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
     if (!(event.key in steps) || !view.between) return;

@@ -3,14 +3,14 @@
 ((page) => {
   // --- Ticks: round positions, as many as have space for labels ---
 
-  const GAP = 14; // minimum distance between two labels in pixels
+  const GAP = 14; // between two labels in pixels
   const SETS = [[1, 2, 5], [1, 3], [1]];
   const MANY = [1, 2, 3, 4, 5, 7];
   const context = document.createElement("canvas").getContext("2d");
 
   page.CHART_FONT_PX = 13;
 
-  // The width of a text in pixels, in the chart's font.
+  // In pixels, in the chart's font.
   page.widthOf = (words) => {
     context.font = `${page.CHART_FONT_PX}px ${getComputedStyle(document.body).fontFamily}`;
     return context.measureText(words).width;
@@ -28,7 +28,7 @@
     });
   }
 
-  // Tick positions on a logarithmic axis: multiples of the powers of ten, or every second, third, ... power, as many as fit.
+  // On a logarithmic axis: multiples of the powers of ten, or every second, third, ... power, as many as fit.
   page.logTicks = (extent, length, sizeOf) => {
     const [low, high] = extent;
     const powers = [];
@@ -47,9 +47,9 @@
   const PAD = { left: 14, right: 22, top: 36, bottom: 50 };
   const ROW = 26; // height of a bar in pixels
   const MOST_BARS = 60;
-  const MOST_DOTS = 5; // maximum number of repeats of a cell that are drawn as dots; with more, its interval is drawn
-  const MOST_MARKED = 2; // maximum number of crossovers with a label
-  const MOST_NAME = 260; // maximum width of labels beside the plot in pixels
+  const MOST_DOTS = 5; // repeats of a cell drawn as dots; with more, its interval is drawn
+  const MOST_MARKED = 2; // crossovers with a label
+  const MOST_NAME = 260; // width of labels beside the plot in pixels
   const MOST_NAMED = 8;
 
   page.drawn = (tag, attributes = {}, ...children) => {
@@ -71,7 +71,6 @@
   const { pointsOf } = page;
   const BENDS = 16; // segments of a curve between two points
 
-  // Points of a series' curve, including the measured ones.
   function curvePoints(series, metric) {
     const [points, curve] = [pointsOf(series, metric), page.curveOfSeries(series, metric)];
     return points.flatMap((point, rank) => {
@@ -178,7 +177,7 @@
     return fitting.map((mark) => ({ ...mark, at: mark.on[view.x.key] })).filter(({ at }) => at !== undefined);
   };
 
-  // The ends of the published crossover, if at least one lies within the chart.
+  // The ends of the published crossover, if one lies within the chart.
   page.publishedCrossover = (view) => {
     const ends = [...new Set(data.published[view.study].crossover ?? [])].sort((first, second) => first - second);
     const isThere = isTime(view.metric) && view.x.key === data.studies[view.study].x_axis && view.sizes.length;
@@ -188,11 +187,9 @@
 
   const SHAPES = { s: "m-4,-4h8v8h-8z", D: "m0,-5.5l5.5,5.5l-5.5,5.5l-5.5,-5.5z", "^": "m0,-5.5l5,9.5h-10z", v: "m0,5.5l5,-9.5h-10z" };
 
-  // The marker of a published series at a point.
   const publishedShape = ({ shape, colour }, x, y, ...children) =>
     drawn("path", { class: "published", d: `M${x},${y}${SHAPES[shape]}`, fill: "none", stroke: page.tone(colour), "stroke-width": 1.4 }, ...children);
 
-  // The marker and the label of each published series in the picture.
   page.publishedLegend = (view) => {
     const series = new Map(page.publishedMarks(view).map((mark) => [mark.words, mark]));
     return [...series].map(([words, mark]) => [
@@ -281,7 +278,7 @@
     "font-family": getComputedStyle(document.body).fontFamily,
   });
 
-  // Lines over an axis: the picture, its scales, and whether its lines are labelled.
+  // Lines over an axis.
   page.drawLines = (view, looks, state, width, label) => {
     const longest = Math.max(0, ...view.shown.flatMap((series) => nameLines(looks.get(series).name).map(page.widthOf)));
     const named = width >= 700 && view.shown.length > 0 && view.shown.length <= MOST_NAMED && longest <= MOST_NAME;

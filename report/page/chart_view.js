@@ -109,7 +109,6 @@
     };
   };
 
-  // The points of a series that have a value of a metric.
   page.pointsOf = (series, metric) => series.points.flatMap(({ at, row }) => {
     const point = page.pointOf(row, metric);
     return point ? [{ at, row, ...point }] : [];
@@ -127,7 +126,7 @@
     return (at) => base(at) * ratio(at);
   };
 
-  // A series' value at a position: as measured at its points, and from its curve between them if `logX`; else null.
+  // A series' value at a position, between its points from its curve if `logX`; else null.
   page.valueAt = (series, metric, x, logX) => {
     const points = page.pointsOf(series, metric);
     const exact = points.find(({ at }) => at === x);
@@ -202,9 +201,9 @@
 
   // --- What is shown ---
 
-  const MOST_GROUPS = 3; // maximum number of groups of lines of which all are shown at first
-  const MOST_TOGETHER = 7; // maximum number of groups of which all can be shown at once
-  const MOST_DASHED = 3; // maximum number of groups distinguished by dashes; with more, each gets a colour
+  const MOST_GROUPS = 3; // groups of lines all shown at first
+  const MOST_TOGETHER = 7; // groups that can all be shown at once
+  const MOST_DASHED = 3; // groups told apart by dashes; with more, each gets a colour
   const DASHES = [["none", "7 5"], ["2 4", "7 4 2 4"], ["9 3 2 3", "12 4"]]; // dash patterns of lines measured here, and elsewhere
   const data = page.data();
 
@@ -217,7 +216,7 @@
     return sizes.reduce((best, size) => (apart(size) < apart(best) ? size : best));
   }
 
-  // The size selected at first: that nearest to the first crossover, else the middle one.
+  // That nearest to the first crossover, else the middle one.
   function initialSize(sizes, chosenPlaces, x) {
     const crossover = data.crossovers.find(({ cell, on }) => chosenPlaces.has(cell) && on[x.key]);
     if (!crossover) return sizes[Math.floor(sizes.length / 2)];
@@ -225,7 +224,7 @@
     return nearest(at ?? Math.sqrt(low * high), sizes);
   }
 
-  // What the chart shows in a state: metrics, axes and groups of lines to choose from, the shown series, and the selected size.
+  // What the chart shows in a state.
   page.viewOf = (state) => {
     const steps = state.y === "speedup" ? state.steps : null;
     const measured = data.rows.filter((row) => row.study === state.study);
@@ -235,7 +234,6 @@
     const ofRuns = ofJobs(measured, steps ?? 1);
     const hasStartups = ofRuns.some(({ speedup }) => speedup !== null);
     const rows = steps && hasStartups ? ofRuns : measured;
-    // Of a machine measured elsewhere, the accelerators and the CPU on all cores are shown.
     const elsewhere = rows !== measured ? [] : data.elsewhere.rows.filter((row) => row.study === state.study && !row.device.startsWith("cpu-"));
     const drawn = state.elsewhere ? [...rows, ...elsewhere] : rows;
     const metrics = data.metrics.filter((metric) => drawn.some((row) => page.pointOf(row, metric)));
@@ -268,14 +266,12 @@
     // Only lines over a numeric axis have values between sizes.
     const between = !places && !isSplit;
     const requestedSize = sizes.length ? state.size ?? initialSize(sizes, chosenPlaces, isSplit ? { key: "size" } : x) : null;
-    // If all measured sizes are whole numbers, so is the selected one.
     const wantedSize = requestedSize !== null && between && sizes.every(Number.isInteger) ? Math.max(Math.round(requestedSize), 1) : requestedSize;
     const size = wantedSize === null ? null : isSplit ? nearest(wantedSize, sizes) : page.within(places ? Math.round(wantedSize) : wantedSize, sizes);
     const jobs = { hasStartups, steps: rows === measured ? null : steps };
     return { study: state.study, rows, chosenPlaces, metrics, metric, axes, x, places, lines, line, shown, sizes, wantedSize, size, between, splits, groupName, hasElsewhere, ...jobs };
   };
 
-  // The size, clipped to the measured range.
   page.within = (size, sizes) => Math.min(Math.max(size, sizes[0]), sizes.at(-1));
 
   page.ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

@@ -63,7 +63,6 @@
     return `${name} ${text(at.value)}${low !== null && high !== null ? ` (95 % CI ${text(low)} to ${text(high)})` : ""}`;
   }
 
-  // The values of a group's series at the size, and how each accelerator compares with the CPU.
   function groupText(view, group) {
     const short = (series) => series.label.replace(/ \(.*\)/, series.elsewhere ? "$&" : "");
     const speeds = () => group.map((series) => speedText(view, series, short(series))).filter(Boolean);

@@ -51,7 +51,6 @@ window.Crossover = {};
     return made;
   };
 
-  // Open the folded sections around an element, and scroll to it.
   page.reveal = (target) => {
     for (let ancestor = target; ancestor; ancestor = ancestor.parentElement) {
       if (ancestor.tagName === "DETAILS") ancestor.open = true;

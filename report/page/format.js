@@ -63,7 +63,6 @@
     return { value: Number(digits) * unit, step: unit / 10 ** (digits.split(".")[1]?.length ?? 0), rounded: unit > 1 };
   };
 
-  // A value of a metric with its unit.
   page.metricText = (metric, value) => page.format[metric.kind](value * metric.factor) + (metric.unit ? ` ${metric.unit}` : "");
 
   // --- Filters of a column: "> 10", "<= 703 k", "100 to 1 million", or the first digits of a number ---
@@ -76,7 +75,7 @@
     "=": (value, limit, text) => value === limit || Number(bare(text)) === limit,
   };
 
-  // A value as shown in the table, in the unit of the column's header.
+  // In the unit of the column's header.
   page.numberText = (value, factor) => {
     if (value === null) return "";
     const scaled = value * factor;

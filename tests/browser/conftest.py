@@ -24,7 +24,6 @@ Row = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """This machine's Chromium, or the browser that CROSSOVER_CHROMIUM names."""
     executable = os.environ.get("CROSSOVER_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if executable is None:
         reason = f"no browser: install one of {', '.join(NAMES)}, or name it in CROSSOVER_CHROMIUM"
@@ -39,10 +38,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Open]:
-    """Open a page offline; keywords are passed to the browser's context.
-
-    At teardown, fail if the page logged errors or made requests.
-    """
+    """Open a page offline; at teardown, fail if it logged errors or made requests."""
     contexts, pages = [], []
 
     def act(path: Path, anchor: str = "", **options: Any) -> Opened:
@@ -103,13 +99,11 @@ def rows(row: Row) -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The page of a run with both studies."""
     return write_page(rows, tmp_path_factory.mktemp("plain"))
 
 
 @pytest.fixture(scope="session")
 def failed_run(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The page of a run in which every cell failed."""
     failed = rows.assign(status="timeout", reason="not done after 300 s", step_time_s=None, peak_allocated_bytes=None)
     return write_page(failed, tmp_path_factory.mktemp("failed"))
 

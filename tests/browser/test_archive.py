@@ -19,7 +19,6 @@ TITLE = "<script>alert(1)</script>\"' 🙂 \u202egnippils </script><!--<script>"
 QUESTION = "<img src=x onerror=alert(3)>"
 FIGURES = ["times", "memory", "comparison", "trade_off"]
 RESULTS = "a, b"
-"""A path that needs quoting."""
 STUDIES = {f"with_{number}": FIGURES[:number] for number in (1, 2, 4)}
 
 SHOWN = """[...document.querySelectorAll("img[src^='data/']")]

@@ -26,7 +26,6 @@ RESIDENT = "resident"
 
 
 def readout_at(opened: Opened, study: str, size: str, over: str = "size") -> str:
-    """Select a study and a size, and return the chart's readout."""
     if opened.has_control("study"):
         opened.choose("study", study)
     if opened.has_control("over"):
@@ -301,9 +300,7 @@ def test_a_study_with_one_size_has_no_slider(rows: pd.DataFrame, tmp_path: Path,
 def test_within_the_estimated_crossover_with_a_reference_no_side_is_faster(
     rows: pd.DataFrame, tmp_path: Path, open_page: Open
 ) -> None:
-    """This CPU takes 1 us per neuron, the reference's half of that, its GPU 0.5 ms: the crossover is between 500 and
-    1,000.
-    """
+    """This CPU takes 1 us per neuron, the reference's half, its GPU 0.5 ms: the crossover is between 500 and 1,000."""
     plain = rows[(rows["study"] == "widths") & (rows["protocol"] == "as_published")].assign(model_key="key")
     there = plain.assign(machine="far").reindex(columns=list(COLUMNS))
     there["step_time_s"] = there["step_time_s"].where(there["device"] != "cpu", there["step_time_s"] / 2)

@@ -32,7 +32,6 @@ def test_axe_finds_no_serious_problem(run: Page, open_page: Open, scheme: str, w
 
 
 def paper(opened: Opened) -> list[int]:
-    """The page's background colour as red, green, blue."""
     colour = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
     return [int(part) for part in re.findall(r"\d+", colour)]
 

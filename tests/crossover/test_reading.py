@@ -13,7 +13,6 @@ from crossover.reading import UnreadableError, check_readable, read_arrow, read_
 
 
 def spoilt(path: Path) -> list[Path]:
-    """Write damaged versions of a Parquet file beside it."""
     whole = path.read_bytes()
     contents = {
         "empty": b"",

@@ -19,8 +19,7 @@ from crossover.statistics.intervals import Floats
 from crossover.statistics.refinement import plan_refinement, trials_of_candidates
 
 EQUAL, NEAR, CROSSING, NO_DEVICE = "equal", "near", "crossing", "no_device"
-"""How candidates differ: not at all, by some percent, or so that their order changes with size. With NO_DEVICE, all
-candidates of both devices take the same time."""
+"""How candidates differ; with NO_DEVICE, all candidates of both devices take the same time."""
 GAP_SD, MOST_TILT = 0.03, 0.3
 """Standard deviation of a candidate's offset in ln(seconds), and the maximum change of the offset per ln(size)."""
 FIRST: Candidate = ("0",)
@@ -32,8 +31,6 @@ FINE: Floats = np.geomspace(SMALLEST, SMALLEST * SPAN, 4001)
 
 @dataclass(frozen=True)
 class BestCase:
-    """One setting to simulate."""
-
     differ: str
     shape: str
     candidates: tuple[int, int]
@@ -42,7 +39,7 @@ class BestCase:
 
 
 def best_cases() -> list[BestCase]:
-    """All settings; those without a crossover come last."""
+    """Those without a crossover come last."""
     counts = ((2, 2), (1, 4), (2, 3), (4, 4), (6, 6))
     inside = [
         BestCase(differ, shape, candidates)

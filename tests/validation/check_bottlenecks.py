@@ -50,7 +50,7 @@ BATCH_SIZES = {"cpu": 512, "cuda": 4096}
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure the planted steps, write and print the table, and exit with status 1 if too few are found."""
+    """Exit with status 1 if too few planted steps are found."""
     parser = new_parser(__doc__)
     parser.add_argument("--device", default="cpu", type=device, choices=list(VARIANTS), help=DEVICE_CHOICES)
     parser.add_argument(
@@ -74,7 +74,6 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def planted(variant: str, device: str) -> set[str]:
-    """The bottlenecks that a variant's parts cause."""
     causes = CAUSES | ({"launch": "overhead"} if is_cpu(device) else {})
     return {causes.get(part, part) for part in variant.split("_")}
 

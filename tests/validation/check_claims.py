@@ -40,8 +40,6 @@ CELL = {"study": "simulated", "workload": "", "variant": "", "protocol": "", "ex
 
 @dataclass(frozen=True)
 class ClaimCase:
-    """One setting to simulate: the claim is true, or both devices take the same time."""
-
     truth: str
     shape: str
     """The shape of the curve, one of SHAPES; empty without a crossover."""
@@ -49,7 +47,6 @@ class ClaimCase:
 
 
 def claim_cases() -> list[ClaimCase]:
-    """All settings."""
     crossovers = [(truth, shape) for truth in (INSIDE, AT_END) for shape in SHAPES]
     return [
         ClaimCase(truth, shape, trials)
@@ -75,13 +72,11 @@ def simulate_verdicts(case: ClaimCase, simulations: int, seed: int) -> list[str]
 
 
 def claim_rows(case: ClaimCase, simulations: int, seed: int) -> pd.DataFrame:
-    """One row: the case, and the share of simulations with each verdict."""
     verdicts = simulate_verdicts(case, simulations, seed)
     return pd.DataFrame([asdict(case) | {verdict: verdicts.count(verdict) / simulations for verdict in VERDICTS}])
 
 
 def _claim(case: ClaimCase) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """The claim, and the sizes measured for it."""
     claim = {"study": CELL["study"], "statement": case.truth, "source": "ours"}
     if case.truth in (RATIO_INSIDE, RATIO_AT_END):
         sides = {"slow": {"device": BASELINE}, "fast": {"device": "cuda"}}
@@ -117,7 +112,6 @@ def _measurements(cells: Mapping[float, tuple[Floats, Floats]]) -> pd.DataFrame:
 
 
 def main(arguments: list[str]) -> None:
-    """Simulate, write a table with one row per case, and print it."""
     options = simulation_options(__doc__, arguments, simulations=2000, output="results/checks/claims.csv")
     verdicts = simulate_cases(claim_rows, claim_cases(), options)
     write_csv(verdicts, options.output)

@@ -13,10 +13,7 @@ CROSSINGS = ("bracketed", "reversed", "multiple")
 
 
 def main(arguments: list[str]) -> None:
-    """Simulate, write tables with one row per case, method and status, and print summaries of them.
-
-    The tables for other spreads between trials and for devices at their best are written beside the first.
-    """
+    """Simulate, write tables with one row per case, method and status, and print summaries of them."""
     options = simulation_options(__doc__, arguments, simulations=500, output="results/checks/coverage.csv")
     coverage = simulate_cases(coverage_rows, cases(), options)
     spreads = simulate_cases(coverage_rows, spread_cases(), options)

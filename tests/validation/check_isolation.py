@@ -33,7 +33,7 @@ SHORT = [f"{option_name(field.name)}={getattr(PRESETS['quick'].effort, field.nam
 
 
 def measure_pair(options: list[str], pair: int) -> dict[str, object]:
-    """Measure a cell with both isolations, in alternating order; returns its axes and both step times in s."""
+    """In alternating order; returns the cell's axes and both step times in s."""
     times: dict[str, object] = {}
     for isolation in ISOLATIONS if pair % 2 else ISOLATIONS[::-1]:
         row = measure_trial([*options, f"--trial={pair + 2}", f"--isolation={isolation}"])
@@ -44,7 +44,6 @@ def measure_pair(options: list[str], pair: int) -> dict[str, object]:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure the pairs, write their table and print it."""
     parser = pair_options(__doc__, CELLS, ["small"])
     parser.add_argument("--output", default=Path("results/checks/isolation.csv"), type=Path, help="CSV file to write")
     options, more = parser.parse_known_args(arguments)

@@ -28,8 +28,6 @@ CORRELATIONS = (0.0, 0.8)
 
 @dataclass(frozen=True)
 class PaybackCase:
-    """One setting to simulate."""
-
     trials: int
     spread: float
     """Standard deviation of start-ups and steps between trials, on the log scale."""
@@ -43,7 +41,6 @@ class PaybackCase:
 
 
 def payback_cases() -> Iterator[PaybackCase]:
-    """All settings."""
     for trials in TRIALS:
         for spread in SPREADS:
             for speedup in SPEEDUPS:
@@ -80,7 +77,6 @@ def _ends(interval: Interval) -> tuple[float, float]:
 
 
 def main(arguments: list[str]) -> None:
-    """Simulate, write a table with one row per case, and print it by speed-up, spread and trials."""
     options = simulation_options(__doc__, arguments, simulations=3000, output="results/checks/payback.csv")
     coverage = simulate_cases(payback_rows, payback_cases(), options)
     write_csv(coverage, options.output)

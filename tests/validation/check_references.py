@@ -69,7 +69,6 @@ def _compared(prediction: dict[str, Any], measured: dict[str, Any], there: str, 
 
 
 def main(arguments: list[str]) -> None:
-    """Print a row for each prediction, and the number of correct ones."""
     parser = new_parser(__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folder of a reference")
     options = parser.parse_args(arguments)

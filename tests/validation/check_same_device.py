@@ -53,14 +53,12 @@ def prepare(folder: Path, device: str, batches: int, sizes: int, effort: str) ->
 
 
 def conclusions(results: Path) -> pd.DataFrame:
-    """The number of series with each status of a crossover."""
     crossovers = read_table(results / "crossovers.parquet")
     times = crossovers[(crossovers["pair"] == "device") & (crossovers["cost"] == "time")]
     return times.groupby("status").size().rename("series").reset_index()
 
 
 def main(arguments: list[str]) -> None:
-    """Copy the workflow unless the copy exists, run it, and print its conclusions."""
     parser = new_parser(__doc__)
     parser.add_argument("folder", type=Path, help="folder of the copy; an existing one is resumed")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="device that is measured")

@@ -27,7 +27,6 @@ BATCH_SIZES = 10
 STUDY = "null_grid"
 
 LAST_LINES = 5
-"""Number of lines of a failed command's output in the error."""
 
 
 def make_grid(folder: Path, cells: int) -> None:
@@ -82,7 +81,6 @@ def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str,
 
 
 def main(arguments: list[str]) -> None:
-    """Run a grid for each number of cells, write the table and print it."""
     parser = new_parser(__doc__)
     parser.add_argument("--cells", nargs="+", default=[1000], type=positive, help=f"multiples of {BATCH_SIZES}")
     parser.add_argument("--python", default=sys.executable, help="the Python that runs Snakemake")

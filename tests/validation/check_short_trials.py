@@ -28,7 +28,6 @@ CELLS = {"tiny": ("disc_mlp", 100, 4), "wide": ("higgs_mlp", 32, 1000), "large":
 """Workload, batch size and size of cells with steps of 0.05 to 100 ms."""
 LONG = Effort(warmup_min_s=2.0, warmup_accelerator_min_s=2.0, timed_min_s=1.0, timed_max_s=1.0)
 MARGIN = 0.01
-"""Equivalence margin for the ratio of the two times."""
 
 
 def time_short_and_long(cell: Cell, dataset: str | None) -> dict[str, float]:
@@ -57,7 +56,6 @@ def time_short_and_long(cell: Cell, dataset: str | None) -> dict[str, float]:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure the pairs, write their table and print it."""
     parser = pair_options(__doc__, CELLS, [*CELLS])
     parser.add_argument("--executions", nargs="+", default=["eager"], choices=EXECUTIONS)
     parser.add_argument("--output", default=Path("results/checks/short_trials.csv"), type=Path, help="file to write")

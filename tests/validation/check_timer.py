@@ -87,7 +87,6 @@ def measure(device: str, folder: Path, rounds: int, threads: int) -> pd.DataFram
 
 
 def main(arguments: list[str]) -> None:
-    """Compare the methods on a device, write the table and print it."""
     parser = new_parser(__doc__)
     parser.add_argument("--device", default=BASELINE, type=device)
     parser.add_argument("--pairs", default=80, type=positive, help="rounds of each cell, each with all three methods")

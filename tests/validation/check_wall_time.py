@@ -32,16 +32,12 @@ PARTS = {
     "plot_figures": "figures",
     "render_report": "page",
 }
-"""Names of the parts, by rule."""
 TRIALS = "measure_cell"
 """The rule whose jobs are split by phase."""
 
 
 def job_seconds(records: Path, since: float) -> dict[str, float]:
-    """Total duration in s of each rule's jobs that started after a time, from a `.snakemake/metadata` folder.
-
-    A job ends when its last output is written.
-    """
+    """Total duration in s of each rule's jobs that started after a time, from a `.snakemake/metadata` folder."""
     spans: dict[tuple[str, tuple[str, ...]], tuple[float, float]] = {}
     for path in records.rglob("*"):
         record = read_json(path, "Snakemake's record") if path.is_file() else {}
@@ -77,7 +73,6 @@ def breakdown(wall_s: float, jobs_s: dict[str, float], phases: Iterable[str], ti
 
 
 def main(arguments: list[str]) -> None:
-    """Run Snakemake with the other options, then print the parts of its wall time."""
     parser = new_parser(__doc__)
     parser.add_argument("--results", default=Path("results"), type=Path, help="results folder of the run")
     parser.add_argument("--output", type=Path, help="CSV file to write")

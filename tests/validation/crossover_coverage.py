@@ -40,8 +40,6 @@ Samples = Mapping[float, tuple[Floats, Floats]]
 
 @dataclass(frozen=True)
 class Case:
-    """One setting to simulate."""
-
     crossing: str
     """Location of the true crossover. With `never` the contender leads by 10 % at all sizes; with `plateau` it is
     slower at small sizes and equal at larger ones."""
@@ -64,7 +62,6 @@ def cases() -> list[Case]:
 
 
 def spread_cases() -> list[Case]:
-    """Settings with each spread and effort."""
     settings = [(INSIDE, shape) for shape in STEEP_AND_SHALLOW] + [(TIE, ""), (PLATEAU, "")]
     return [
         Case(crossing, shape, effort, spread=spread)
@@ -131,7 +128,6 @@ def steps_bootstrap(samples: Samples, generator: np.random.Generator) -> Crossov
 
 
 def _first_root(sizes: Floats, advantage: Floats) -> float | None:
-    """The first size at which the contender overtakes the baseline, by linear interpolation of the logarithms."""
     changes = np.flatnonzero((advantage[:-1] <= 0) & (advantage[1:] > 0))
     if not len(changes):
         return None
@@ -187,15 +183,11 @@ def judged(estimate: Crossover, true: Floats) -> dict[str, object]:
 
 
 def coverage_rows(case: Case, simulations: int, seed: int) -> pd.DataFrame:
-    """Simulate a case; returns `coverage_table`."""
     return coverage_table(asdict(case), simulate(case, simulations, seed))
 
 
 def coverage_table(case: dict[str, Any], outcomes: pd.DataFrame, **more: Any) -> pd.DataFrame:
-    """One row per method and status: the case, the share of simulations, and the coverage of the interval.
-
-    `more` are further columns, aggregated over the simulations.
-    """
+    """One row per method and status: the case, the share of simulations, and the coverage of the interval."""
     tried = outcomes.groupby("method").size()
     groups = outcomes.groupby(["method", "status"])
     medians = {name: (name, "median") for name in ("half_width", "error")}

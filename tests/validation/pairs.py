@@ -38,13 +38,11 @@ MARGIN = 0.04
 
 
 def check_cell(workload: str, batch_size: int, size: int, device: str) -> Cell:
-    """A plain cell: resident data, fp32, eager."""
     return Cell("check", workload, "resident", batch_size, "fp32", "eager", size, device)
 
 
 def dataset_file(workload: str, folder: Path) -> Path | None:
-    """The file in `folder` with the dataset of a workload, made with default options if it is missing; None if the
-    workload reads none."""
+    """The file in `folder` with a workload's dataset, made if missing; None if the workload reads none."""
     name = workload_traits(workload).dataset
     if name is None:
         return None
@@ -125,10 +123,7 @@ def _kept(path: Path, trials: Sequence[str]) -> pd.DataFrame:
 def pair_table(
     samples: pd.DataFrame, by: Sequence[str], first: str, second: str, margin: float = MARGIN
 ) -> pd.DataFrame:
-    """One row per group: medians of both columns in s, and the ratio second/first with its 95 % interval.
-
-    `verdict` is the result of `compared` for the second column.
-    """
+    """One row per group: medians of both columns in s, and the ratio second/first with its 95 % interval."""
     rows = []
     for key, group in samples.groupby(list(by), sort=False):
         ratio = paired_ratio(group[second].tolist(), group[first].tolist())
@@ -169,7 +164,6 @@ def spread_table(samples: pd.DataFrame, by: Sequence[str], first: str, second: s
 def write_comparison(
     samples: pd.DataFrame, by: Sequence[str], first: str, second: str, output: Path, margin: float = MARGIN
 ) -> None:
-    """Write and print the columns of `spread_table` and `pair_table` in one table."""
     spreads = spread_table(samples, by, first, second)
     table = spreads.merge(pair_table(samples, by, first, second, margin), on=[*by, "pairs"])
     write_csv(table, output)

@@ -90,7 +90,6 @@ class Parts(nn.Module):
 
 
 def build_model(_size: int) -> Parts:
-    """The parts, none of them repeated."""
     return Parts(8)
 
 

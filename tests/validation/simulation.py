@@ -25,13 +25,10 @@ CORRELATION = 0.9
 """Correlation of neighbouring samples of a process."""
 SAMPLE_SD = 0.05
 OUTLIER_SHARE = 0.02
-"""Share of samples that take twice as long."""
 PROCESS_SD = (0.02, 0.10)
 """Range of the standard deviation between a cell's trials, on the log scale, drawn for each side."""
 NOISES = ("lognormal", "heavy_tailed", "outliers")
-"""Distribution of a cell's trials: log-normal; a t distribution with 3 degrees of freedom; or 1 in 20 takes 30 %
-longer.
-"""
+"""Log-normal; a t distribution with 3 degrees of freedom; or 1 in 20 takes 30 % longer."""
 MIDDLE = 130
 """The middle of the sizes that are simulated, on the log scale."""
 
@@ -49,11 +46,8 @@ class Spread:
     disturbed: float = 1.0
     """The standard deviation at one of the sizes measured first is also multiplied by this factor."""
     drift: tuple[float, float] = (0.0, 0.0)
-    """Range of the standard deviation of a random walk's steps, by which all times change from round to round; the
-    walk's mean over the first rounds is 0.
-    """
+    """Range of the standard deviation of a random walk's steps, by which all times change from round to round."""
     drifts_together: bool = False
-    """Whether both sides follow the same random walk."""
 
 
 DRIFT = (0.01, 0.05)
@@ -207,8 +201,7 @@ def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
 
 
 def true_crossings(advantage: Callable[[Floats], Floats], near: float) -> Floats:
-    """All sizes within a factor of 2 of `near` at which the advantage changes its sign, with a relative accuracy of
-    0.001."""
+    """All sizes within a factor of 2 of `near` at which the advantage changes its sign."""
     sizes = near * np.exp(np.linspace(-math.log(2), math.log(2), 2001))
     signs = advantage(sizes) > 0
     crossings: Floats = sizes[:-1][signs[1:] != signs[:-1]]

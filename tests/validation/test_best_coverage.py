@@ -92,9 +92,7 @@ def test_a_run_estimates_the_simulated_crossover(case: BestCase, row: Callable[.
 
 
 def test_the_interval_contains_the_true_crossover() -> None:
-    """With a coverage of 95 %, at most 60 of 70 intervals contain it about once in 400 times. Without the correction
-    for selection bias, the smallest mean is too low.
-    """
+    """With a coverage of 95 %, at most 60 of 70 intervals contain it about once in 400 times."""
     rows = best_coverage_rows(BestCase(EQUAL, "power_laws", (1, 4)), 75, seed=0)
     bracketed = rows[rows["status"] == "bracketed"].set_index("method")
     assert bracketed.loc["ours", "share"] > 0.8

@@ -26,8 +26,6 @@ TRIALS = ["--size=1", "--size=2"]
 
 
 class Measuring:
-    """A fake measurement that takes no time and is interrupted after some pairs."""
-
     def __init__(self, until: int = 1000) -> None:
         self.until = until
         self.measured_pairs: list[tuple[str, int]] = []

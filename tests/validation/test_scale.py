@@ -58,8 +58,7 @@ finally:
 
 @pytest.mark.slow
 def test_a_dry_run_calls_few_functions_for_each_cell(tmp_path: Path) -> None:
-    """The number of calls does not depend on the machine's load. It was 14,000 per cell with each file of the code as
-    an input."""
+    """Unlike time, it does not depend on the machine's load; it was 14,000 with each file of the code as an input."""
     calls = {}
     for cells in (100, 300):
         grid = tmp_path / str(cells)

@@ -16,8 +16,6 @@ def record(folder: Path, name: str, **values: Any) -> None:
 
 
 def test_a_job_ends_when_its_last_output_is_written(tmp_path: Path) -> None:
-    """The records are of two outputs of one job, a second rule's two jobs, a job of an earlier run, and an unfinished
-    one."""
     record(tmp_path, "a", rule="analyse_run", starttime=100, endtime=103)
     record(tmp_path / "deeper", "b", rule="analyse_run", starttime=100, endtime=104)
     record(tmp_path, "c", rule="measure_cell", log=["1.log"], starttime=101, endtime=102)

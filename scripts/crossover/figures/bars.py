@@ -26,9 +26,9 @@ BY_DEVICE_ALONE = (
 )
 """One panel per device; all other axes separate lines."""
 NEAR = 20
-"""A device's memory capacity is drawn only if it is below this multiple of the upper end of the y axis."""
+"""A device's capacity is drawn if below this multiple of the y axis's upper end."""
 MOST_BARS = 12
-"""Maximum number of bars in a panel of the time split; of more cells, an evenly spaced selection is drawn."""
+"""Bars in a panel of the time split; of more cells, an evenly spaced selection is drawn."""
 LEAST_SHARE = 0.005
 NAME_LETTERS = 36
 
@@ -52,7 +52,7 @@ def _draw_capacity(cells: pd.DataFrame, axes: Axes) -> None:
 
 
 def _memory_panel(view: StudyView, cells: pd.DataFrame) -> Panel:
-    """One bar per series of a device, at the largest size with a known peak; without a known peak, only the status."""
+    """One bar per series of a device, at the largest size with a known peak."""
     shown = pd.concat([_largest(line) for _, line in cells.groupby(DEVICE_LINE_AXES, sort=False)])
     named = varying(shown)
     capacity = shown["capacity_bytes"].max()

@@ -35,7 +35,7 @@ class Row:
     values: Mapping[str, Any] = field(default_factory=dict)
     """Values by quantity; `low` and `high` are the ends of the time's interval."""
     status: str = ""
-    """The status of a cell that is not ok; shown if the cell has no time."""
+    """Of a cell that is not ok; shown if it has no time."""
     projected: bool = False
     """Whether the time of a run is projected from the time of fewer steps."""
 
@@ -88,7 +88,7 @@ def _rows(view: StudyView) -> list[Row]:
 
 
 def _matches(run: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[str]) -> bool:
-    """Whether a published run matches a cell on every axis that the run states; if sizes vary, it must state one."""
+    """Whether a published run matches a cell on every axis that the run states."""
     if "size" in named and run["size"] is None:
         return False
     return all(run[axis] == cell[axis] for axis in NAMED_AXES if run.get(axis) is not None)
@@ -111,7 +111,7 @@ def _published_row(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, A
 
 
 def _published_time_s(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, Any]) -> float | None:
-    """The published time of the study's run or, if it has none, of a step; from throughput if no time was published."""
+    """The published time of the study's run or, if it has none, of a step."""
     batch_size = run["batch_size"] or cell["batch_size"]
     steps = None if batch_size is None else view.run_steps(int(batch_size))
     if steps is not None and run["run_time_s"] is not None:
@@ -123,7 +123,6 @@ def _published_time_s(view: StudyView, run: Mapping[str, Any], cell: Mapping[str
 
 
 def _time_text(view: StudyView) -> Callable[[float], str]:
-    """A function that formats a time; for a run of several epochs, followed by the time of one epoch."""
     if view.spec["steps_per_run"] is None:
         return seconds_text
     epochs = view.epochs

@@ -25,7 +25,7 @@ def cell_name(row: Mapping[str, Any], history: pd.DataFrame) -> str:
 
 
 def draw_history(history: pd.DataFrame, path: Path) -> None:
-    """Write a figure of each cell's speed over runs; dotted lines mark changes, and cells without a change are grey."""
+    """Write a figure of each cell's speed over runs."""
     use_style()
     runs = records(history.drop_duplicates("run").sort_values("run_started_at", kind="stable"))
     positions = {run["run"]: position for position, run in enumerate(runs)}

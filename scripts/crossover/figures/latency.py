@@ -102,7 +102,6 @@ def _with_deviation(mean_s: float, deviation_s: float | None) -> str:
 
 
 def _p99(row: Mapping[str, Any]) -> str:
-    """The 99th percentile and its interval, in words; empty for a mistake, or with too few steps."""
     if row["kind"] != "right" or row["latency_p99_s"] is None:
         return ""
     low, high = seconds_text(row["latency_p99_low_s"]), seconds_text(row["latency_p99_high_s"])
@@ -110,7 +109,7 @@ def _p99(row: Mapping[str, Any]) -> str:
 
 
 def _error(row: Mapping[str, Any]) -> str:
-    """The error of a mistake, in per cent or as a factor; empty without a ratio, as for the correct method."""
+    """The error of a mistake, in per cent or as a factor; the correct method has no ratio."""
     if row["ratio"] is None:
         return ""
     ratio = row["ratio"]

@@ -56,10 +56,10 @@ from crossover.text import money_text, number_text, place_text, rate_text, secon
 PLAIN, TIMES_AS_FAST = StrMethodFormatter("{x:,g}"), StrMethodFormatter("{x:,g}×")
 
 MOST_DOTTED = 3
-"""Maximum number of lines in a panel for which trials are drawn as dots."""
+"""Lines in a panel up to which trials are drawn as dots."""
 
 LABEL_GAP = 0.07
-"""Minimum distance between two names of lines, as a share of the panel's height."""
+"""Between two names of lines, as a share of the panel's height."""
 
 BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution", "variant", "machine"])
 
@@ -148,7 +148,7 @@ def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 
 
 def _compared_with_cpu(ratios: pd.DataFrame) -> pd.DataFrame:
-    """The speed-ups of accelerators over their host's CPU, and of references' accelerators over this machine's CPU."""
+    """Speed-ups of accelerators over their host's CPU, and of references' over this machine's CPU."""
     over_host = (ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])
     over_this_cpu = (ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])
     return pd.concat([ratios[over_host], ratios[over_this_cpu]])
@@ -300,7 +300,7 @@ def _draw_machines(view: StudyView) -> Figure:
 
 
 def _name_lines(rows: pd.DataFrame, axes: Axes) -> None:
-    """Write each line's name to the right of its last point, moved up where it would overlap the name below."""
+    """Write each line's name to the right of its last point, without overlaps."""
     last = records(rows[rows["x"] == rows["x"].max()])
     low, high = map(math.log, axes.get_ylim())
     height = -math.inf

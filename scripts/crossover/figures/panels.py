@@ -41,12 +41,9 @@ Dots = tuple[Floats, Floats]
 DASHES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "v", "P", "X", "D")
 LEGEND_LETTERS = 40
-"""Length at which legend entries are wrapped, so that panels stay wide."""
 TITLE_LETTERS = 60
 ROW_IN, BAR_IN = 0.19, 0.24
-"""Heights of a row of the legend and of a bar."""
 CROSS_SHARE = 0.05
-"""Height of a row of crosses, as a share of the panel's height."""
 
 POINTS: dict[str, Any] = {"linewidth": 1.7, "markersize": 4, "zorder": 3}
 HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markersize": 4, "zorder": 3.5}
@@ -74,11 +71,11 @@ class Line:
     low: Floats
     high: Floats
     refined: Floats
-    """The x of points that refinement added, drawn hollow."""
+    """The x of points that refinement added."""
     dots: Dots | None = None
     """The trials behind the points."""
     lost: Floats = field(default_factory=lambda: np.array([]))
-    """The x of cells whose status is not ok, drawn as crosses at the lower edge."""
+    """The x of cells whose status is not ok."""
     ring: int | None = None
     """Index of the point to ring."""
 
@@ -92,13 +89,13 @@ class Panel:
     decorate: Callable[[Axes], None]
     """Draws what is not in `lines`, such as crossovers, published points or bars."""
     finish: Callable[[Axes], None] | None = None
-    """Changes labels or ticks after everything is drawn."""
+    """Called after everything is drawn."""
     bars: int = 0
-    """Height of the bars that `decorate` draws, in rows of text; 0 for lines. The x axis of bars is not shared."""
+    """Height of the bars that `decorate` draws, in rows of text; 0 for lines."""
 
 
 MakeLine = Callable[[pd.DataFrame, str, Look], Line | None]
-"""A function that makes a line from its rows, name and look; None if there is nothing to show."""
+"""Makes a line from its rows, name and look; None if there is nothing to show."""
 
 BY_EXECUTION = (
     ["workload", "protocol", "batch_size", "execution"],
@@ -118,7 +115,7 @@ def arrange(
     axes: tuple[list[str], list[str]] = BY_EXECUTION,
     decorate: Callable[[pd.DataFrame, Axes], None] = lambda *_: None,
 ) -> list[Panel]:
-    """Group rows into panels and lines by `axes`; `decorate` gets a panel's rows. Panels without lines are left out."""
+    """Group rows into panels and lines by `axes`; `decorate` gets a panel's rows."""
     # Over batch sizes, the size replaces the batch size among these axes.
     replaced = {"batch_size": "size"} if view.x_axis == "batch_size" else {}
     per_panel, per_line = ([replaced.get(axis, axis) for axis in names] for names in axes)
@@ -187,10 +184,7 @@ def column(rows: pd.DataFrame, name: str) -> Floats:
 def line_of(
     quantity: str, cells: pd.DataFrame, name: str, look: Look, scale: float = 1, dots: Dots | None = None
 ) -> Line | None:
-    """A line of one column of cells, times `scale`, with its interval; None if there are no values and no failures.
-
-    The line's label is `name` with a note on cells without a result.
-    """
+    """A line of one column of cells, times `scale`; None if there are no values and no failures."""
     valued = cells.dropna(subset=[quantity, "x"])
     if valued.empty and (cells["status"] == "ok").all():
         return None
@@ -202,7 +196,7 @@ def line_of(
 
 
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
-    """A line of a pair's ratios; sizes at which a cell of the series is not ok are marked as lost."""
+    """A line of a pair's ratios."""
     first, x = first_row(rows), column(rows, "x")
     cells = rows_with(view.cells, series_axes(view.x_axis), first)
     cells = cells[cells["device"].isin([first["device"], first["baseline"]])]
@@ -285,7 +279,6 @@ def _draw_lines(axes: Axes, panel: Panel, y_ticks: Formatter, shares: bool) -> N
 
 
 def _size_figure(figure: Figure, drawn: Sequence[tuple[Axes, Panel]]) -> None:
-    """Draw legends, and give each panel the height that its legend or bars need."""
     least = 3.2 if len(drawn) == 1 else 2.6
     heights = [
         max(BAR_IN * panel.bars if panel.bars else least, ROW_IN * draw_legend(axes)) + (0.7 if panel.bars else 0.3)
@@ -298,7 +291,7 @@ def _size_figure(figure: Figure, drawn: Sequence[tuple[Axes, Panel]]) -> None:
 
 
 def draw_legend(axes: Axes) -> int:
-    """Draw a legend to the right of a panel if there are entries; return its number of rows of text."""
+    """Draw a legend to the right of a panel; return its number of rows of text."""
     handles, labels = axes.get_legend_handles_labels()
     rows = [wrapped(label, LEGEND_LETTERS) for label in labels]
     if handles:
@@ -307,7 +300,6 @@ def draw_legend(axes: Axes) -> int:
 
 
 def _tick_x(view: StudyView, grid: Sequence[Axes], words: Mapping[float, str] | None, refined: set[float]) -> None:
-    """Put ticks at measured points or those in `words`; over parameters, at round numbers, with the sizes above."""
     if words is not None:
         return size_ticks(grid[-1], words)
     cells = view.cells.dropna(subset=["x"]).drop_duplicates("x")
@@ -345,10 +337,7 @@ def _draw_band(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) ->
 
 
 def _keep_in_view(axes: Axes, panel: Panel, crosses: int) -> None:
-    """Limit the y axis to the points, with space for rows of crosses below them.
-
-    If the axis covered wide intervals, such as those from two trials, the lines would look flat.
-    """
+    """Limit the y axis to the points: if it covered wide intervals (of two trials), lines would look flat."""
     axes.set_autoscaley_on(False)
     points = [y for line in panel.lines for y in line.y if y > 0]
     if points:
@@ -376,7 +365,7 @@ def with_ringed_maximum(line: Line | None, words: Callable[[int], str]) -> Line 
 
 
 def mark_published_crossover(axes: Axes, view: StudyView) -> None:
-    """Mark the published crossover as a dashed line, or as a band if it is a range."""
+    """Mark the published crossover: a line, or a band if it is a range."""
     crossover = (view.spec["published"] or {}).get("crossover")
     if not crossover:
         return

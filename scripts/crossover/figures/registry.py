@@ -39,7 +39,7 @@ NO_DATE: Mapping[str, Mapping[str, None]] = {".svg": {"Date": None}, ".pdf": {"C
 """Metadata without the current time, so that files are reproducible."""
 
 WORKERS = 8
-"""Maximum number of drawing processes, since each needs memory for all tables of the run."""
+"""Limited since each drawing process needs memory for all tables of the run."""
 
 FIGURES: Mapping[str, Kind] = {
     "comparison": COMPARISON,
@@ -61,7 +61,7 @@ FIGURES: Mapping[str, Kind] = {
 
 
 def figures_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The pairs of study and kind of figure that apply to the tables of a run, in the order of the studies' files."""
+    """The pairs of study and kind of figure that apply to the tables of a run."""
     return [
         (name, kind)
         for name, spec in studies.items()

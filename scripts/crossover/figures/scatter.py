@@ -60,9 +60,7 @@ def pareto_front(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _memory_and_time(view: StudyView, device: str) -> pd.DataFrame:
-    """Memory and time per sample of a device's cells, with two columns of names, for colour and shape: values of the
-    first axis that varies, and of the other ones.
-    """
+    """Memory and time per sample, with columns of names for colour (of the first axis that varies) and shape."""
     first, *others = varying(view.cells, NAMED_AXES) or ["precision"]
     memory = view.memory_column(device)
     cells = view.cells[view.cells["device"] == device].dropna(subset=["samples_per_s", memory])
@@ -100,7 +98,7 @@ def _draw_trade_off_panel(axes: Axes, view: StudyView, device: str, points: pd.D
 
 
 def _draw_published_points(axes: Axes, view: StudyView, device: str) -> list[str]:
-    """Draw a device's published runs, numbered as in the legend; return a note on their hardware if it is known."""
+    """Draw a device's published runs; return a note on their hardware if it is known."""
     published = view.published
     points = published.assign(memory=published["peak_allocated_bytes"].fillna(published["device_used_bytes"]))
     points = points[(points["device"] == device).fillna(False)].dropna(subset=["memory", "samples_per_s"])

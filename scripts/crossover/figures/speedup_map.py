@@ -24,9 +24,8 @@ from crossover.tables.labels import axis_label, name_by, varying
 from crossover.text import number_text
 
 ROW_IN, FEWEST_ROWS = 0.42, 5
-"""Height of a row of cells, and the minimum height of a panel in rows."""
 OPACITY = 0.75
-"""Opacity of the colours, low enough to read the numbers."""
+"""Low enough to read the numbers."""
 COLOURS = LinearSegmentedColormap.from_list("sides", [DEVICE_COLOURS[BASELINE], "#FFFFFF", DEVICE_COLOURS["cuda"]])
 
 
@@ -68,7 +67,6 @@ def _measured_throughout(panel: pd.DataFrame) -> list[float]:
 
 
 def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> None:
-    """Colour and label each cell by its speed-up; hatch it if the difference is not significant."""
     table = ratios.pivot_table(index=along, columns=across, values="ratio")
     logs = np.log2(table.to_numpy(float))
     limit = max(1.0, float(np.nanmax(np.abs(logs))))
@@ -92,7 +90,7 @@ def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> No
 
 
 def _edges(points: Floats) -> Floats:
-    """The edges of cells around ascending points: geometric means of neighbours; the outer cells are symmetric."""
+    """Edges of cells: geometric means of neighbours; the outer cells are symmetric."""
     logs = np.log(points)
     steps = np.diff(logs) if len(logs) > 1 else np.array([math.log(2)])
     inner = logs[:-1] + np.diff(logs) / 2
@@ -126,7 +124,6 @@ def _draw_crossovers(axes: Axes, view: StudyView, first: dict[str, Any], across:
 def _drawn_ends(
     limits: tuple[float, float], low: float | None, high: float | None, row: dict[str, Any]
 ) -> list[float | None]:
-    """The ends of an interval as drawn: an open end is at the map's edge; without an interval, the crossover twice."""
     if low is None and high is None:
         return [row["crossover"]] * 2
     return [limits[0] if low is None else low, limits[1] if high is None else high]

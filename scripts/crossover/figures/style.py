@@ -26,15 +26,14 @@ from matplotlib.ticker import (
 from crossover.config.words import HALF, threads_of_side
 
 DEVICE_COLOURS = {"cpu": "#0072B2", "cuda": "#D55E00", "mps": "#D55E00", "xpu": "#D55E00"}
-"""Colours from the palette of Okabe and Ito, which colour-blind readers can tell apart."""
+"""From the palette of Okabe and Ito, which colour-blind readers can tell apart."""
 PUBLISHED_COLOURS = {
     "cpu": ("#0072B2", "#004266", "#4DA6DB"),
     **dict.fromkeys(("cuda", "mps", "xpu"), ("#D55E00", "#7A3600", "#F29A5C")),
 }
-"""Colours of a device's published series: the device's colour, a darker and a lighter shade."""
 PUBLISHED_MARKERS = ("D", "^", "v", "s")
 CPU_SIDE_COLOUR = "#56B4E9"
-"""Colour of the CPU on fewer than all cores."""
+"""The CPU on fewer than all cores."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
 """Colours of lines that differ in more than their device; the colours of devices come last."""
 PART_COLOURS = {
@@ -88,13 +87,13 @@ STYLE: dict[Any, Any] = {
 
 
 def use_style() -> None:
-    """Set Matplotlib's backend and style for all figures."""
+    """Set Matplotlib's backend and style."""
     mpl.use("agg")
     mpl.rcParams.update(STYLE)
 
 
 def stacked_axes(title: str, count: int, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with a column of `count` axes; `options` are those of `plt.subplots`."""
+    """A figure with a column of axes; `options` are those of `plt.subplots`."""
     use_style()
     figure, grid = plt.subplots(count, 1, squeeze=False, **options)
     figure.suptitle(title, x=0.01, ha="left")
@@ -111,7 +110,7 @@ def blank_figure(title: str, sentence: str) -> Figure:
 
 
 def side_look(device: str) -> tuple[str, str]:
-    """Colour and dashes of a device; lighter and not solid for the CPU on fewer cores."""
+    """Colour and dashes of a device."""
     threads = threads_of_side(device)
     if threads is None:
         return DEVICE_COLOURS[device], "-"
@@ -119,7 +118,7 @@ def side_look(device: str) -> tuple[str, str]:
 
 
 def published_look(shades: Sequence[str], rank: int) -> tuple[str, str]:
-    """Colour and marker of a published series; both are used cyclically."""
+    """Colour and marker of a published series."""
     return shades[rank % len(shades)], PUBLISHED_MARKERS[rank % len(PUBLISHED_MARKERS)]
 
 
@@ -129,7 +128,7 @@ def wrapped(text: str, letters: int) -> str:
 
 
 def worded(words: Callable[[float], str]) -> Formatter:
-    """Make a tick formatter from a function that formats a number."""
+    """A tick formatter from a function that formats a number."""
     return FuncFormatter(lambda value, _: words(value))
 
 
@@ -152,7 +151,7 @@ def log_ticks(axis: Axis, formatter: Formatter) -> None:
 
 
 def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] = ()) -> None:
-    """Set ticks at the x positions in `words` whose labels fit; positions in `last` take the remaining space."""
+    """Set ticks at the x positions in `words` whose labels fit; those in `last` are tried last."""
     if len(words) == 1:
         (only,) = words
         axes.set_xlim(only / 2, only * 2)
@@ -162,7 +161,7 @@ def size_ticks(axes: Axes, words: Mapping[float, str], last: Collection[float] =
 
 
 def spaced_out(words: Mapping[float, str], last: Collection[float] = ()) -> list[float]:
-    """The positions in `words` whose labels fit on a logarithmic axis, ascending; those in `last` are tried last."""
+    """The positions in `words` whose labels fit on a logarithmic axis, ascending."""
     width = math.log(max(words) / min(words)) if words else 0
     ticks: list[float] = []
     for x in sorted(words, key=lambda x: (x in last, x)):

@@ -19,7 +19,6 @@ from crossover.tables.labels import axis_label, device_label, name_by, short_nam
 from crossover.tables.run_tables import RunTables
 
 NOTE_LETTERS = 70
-"""Line length of a note below an axis."""
 
 PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, *METRICS)
 
@@ -34,12 +33,7 @@ GRID_KEYS = {
 
 @dataclass(frozen=True)
 class StudyView:
-    """A study's file and tables, prepared for drawing: trials, cells and ratios have column `x`, their point on the x
-    axis.
-
-    If the x axis is `cpu_threads`, the CPU is named `cpu` on any number of cores, and an accelerator's trials and cells
-    are repeated at each number of threads.
-    """
+    """A study's file and tables; trials, cells and ratios have their point on the x axis in column `x`."""
 
     spec: Mapping[str, Any]
     tables: RunTables
@@ -70,7 +64,6 @@ class StudyView:
 
     @property
     def epochs(self) -> int:
-        """Epochs of the study's run; 1 if the run is not given in epochs."""
         run = self.spec["steps_per_run"]
         return int(run["epochs"]) if isinstance(run, Mapping) else 1
 
@@ -79,7 +72,6 @@ class StudyView:
         return steps_of_run(self.spec["steps_per_run"], batch_size)
 
     def time_label(self) -> str:
-        """The label of a time axis: for the study's run if it has one, else for a step."""
         run = self.spec["steps_per_run"]
         if run is None:
             return "time per step"
@@ -123,7 +115,7 @@ class StudyView:
         return device_label(device, str(names[0]) if len(names) == 1 else None)
 
     def published_on(self, line: Mapping[str, Any], *needed: str) -> list[dict[str, Any]]:
-        """The published runs that match a line as in `on_line`, and have values in the needed columns."""
+        """The published runs that match a line as in `on_line` and have the needed values."""
         return records(on_line(self.published, line, self.x_axis).dropna(subset=list(needed)))
 
 
@@ -166,7 +158,7 @@ def _over_second_axis(tables: RunTables) -> pd.DataFrame:
 
 
 def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
-    """Name the CPU `cpu` on any number of cores; repeat an accelerator's trials or cells at each number of threads."""
+    """Name the CPU `cpu` on any number of cores; repeat an accelerator's rows at each number of threads."""
     if "baseline" in rows:
         return rows.assign(baseline=[BASELINE if is_cpu(str(side)) else side for side in rows["baseline"]])
     accelerated = ~rows["device"].map(is_cpu).astype(bool)
@@ -202,7 +194,7 @@ class PublishedSeries:
 
     runs: Sequence[Mapping[str, Any]]
     words: str
-    """What else distinguishes the series, for the legend; often empty."""
+    """What else distinguishes the series, for the legend."""
     rank: int
     """Index among the series of the same device, from 0."""
 
@@ -245,6 +237,5 @@ def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _device_rank(device: str) -> tuple[int, float]:
-    """Sort key: the CPU on all cores, on half of them, on 1, 2, ... cores; then the accelerators."""
     threads = threads_of_side(device)
     return DEVICES.index(device.partition("-")[0]), threads if isinstance(threads, int) else 0.5 * (threads == HALF)

@@ -1,4 +1,4 @@
-"""Read two runs, and format their comparison for the terminal, a pull request or a program."""
+"""Read two runs, and format their comparison."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ from crossover.text import percent_text
 NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
 FINISHED = "name the results folder of a finished run"
 MOST_LINES = 40
-"""Maximum number of cells shown on the terminal or in Markdown."""
 
 
 def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -57,10 +56,9 @@ def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def read_identical(names: Sequence[str], second: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Read the trials of identical runs for calibration, by name of the run, in the studies of the new run `second`.
+    """Read the trials of identical runs for calibration, by name, in the studies of the new run `second`.
 
-    Raises UserError for fewer than LEAST_IDENTICAL runs, for a run named twice, and for a run that has none of the
-    studies or is not comparable with the new run.
+    Raises UserError for too few runs, and for a run that is named twice, has none of the studies or is not comparable.
     """
     if len({*names}) < max(len(names), LEAST_IDENTICAL):
         raise UserError(f"--calibrate: {', '.join(names)}; allowed: {LEAST_IDENTICAL} or more runs, each named once")
@@ -143,7 +141,6 @@ CODE_WORDS = {
 
 
 def _code_lines(in_both: pd.DataFrame) -> list[str]:
-    """Lines on parts of the code that differ or were not recorded, and on packages that differ."""
     lines = []
     for column, outcome in (("differing_code", "not the same"), ("unrecorded_code", "not recorded")):
         for part, words in CODE_WORDS.items():
@@ -189,7 +186,7 @@ def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
 
 
 def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
-    """Format the result of a gate as Markdown, for a pull request or the terminal."""
+    """Format the result of a gate as Markdown."""
     cells, judged = gate.cells, gate.cells[gate.cells["ratio_low"].notna()]
     shown = pd.concat([gate.slower, gate.missing])
     limit = percent_text(gate.limit)
@@ -224,7 +221,7 @@ def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
 
 
 def gate_notes(gate: Gate, first: pd.DataFrame, second: pd.DataFrame) -> list[str]:
-    """Notes that do not affect a gate's outcome: differences in environment and code, and disturbed trials."""
+    """Notes that do not affect a gate's outcome."""
     stated = {text for texts in gate.differences.values() for text in texts}
     code = _code_lines(gate.cells[gate.cells["verdict"] != MISSING])
     disturbed = []

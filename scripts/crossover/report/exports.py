@@ -88,10 +88,7 @@ def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The names and rows of cells with a time.
-
-    A name also contains axes with a single value, so that it is the same in every run.
-    """
+    """Cells with a time; a name also contains axes with a single value, so that it is the same in every run."""
     axes = ["size", "variant", "protocol", "batch_size", "precision", "execution", "machine"]
     for cell in records(cells.dropna(subset=["step_time_s"])):
         yield f"{cell['study']}: {name_by(cell, axes)}, {side_word(cell['device'])}", cell

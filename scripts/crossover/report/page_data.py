@@ -28,10 +28,10 @@ from crossover.tables.run_tables import RunTables
 from crossover.text import SINGULAR
 
 DIGITS = 8
-"""Significant digits of floats in the data."""
+"""Significant digits of floats."""
 
 COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
-"""Splits a command into parts, most of which are the same for all cells."""
+"""Splits a command into parts, most of which all cells share."""
 
 
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
@@ -78,7 +78,6 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
 
 
 def _rank(item: tuple[str, Column]) -> int:
-    """Sort key: axes of cells first, then other columns that are always shown."""
     name, column = item
     return 0 if name in CELL_AXES else 1 if column.always else 2
 
@@ -113,7 +112,7 @@ def _plain(value: Any) -> Any:
 
 
 def _commands(tables: RunTables) -> list[Any]:
-    """The commands of the cells' first trials, as encoded columns of their parts."""
+    """Commands of the cells' first trials, as encoded columns of their parts."""
     first = tables.measurements.sort_values("trial", kind="stable").drop_duplicates(CELL_AXES)
     merged = tables.cells[CELL_AXES].merge(first[[*CELL_AXES, "command"]], on=CELL_AXES, how="left")
     parts = [[] if command is None else COMMAND_PARTS.findall(command)[:-1] for command in plain(merged["command"])]
@@ -122,7 +121,7 @@ def _commands(tables: RunTables) -> list[Any]:
 
 
 MOST_REPEATS = 3000
-"""Maximum number of trials of a run for which the chart has dots."""
+"""Trials of a run up to which the chart has dots."""
 
 SPEEDUP = {
     "key": "speedup",
@@ -150,7 +149,7 @@ def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _cells(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Any]:
-    """The encoded columns of cells, with the device's label and the speed-up over the CPU on all cores."""
+    """The encoded columns of cells, with the speed-up over the CPU on all cores."""
     labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
     over_cpu = ratios[ratios["baseline"] == BASELINE].drop_duplicates(CELL_AXES)
     over_cpu = over_cpu.assign(ahead=np.array([sign_of(row) for row in records(over_cpu)], dtype=float))
@@ -189,7 +188,6 @@ def _over_cores(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[int, dict[int
 
 
 MOST_FREEDOM = 30
-"""The page has a t quantile for each number of degrees of freedom up to this, and one for infinity."""
 
 
 def _jobs(tables: RunTables) -> list[list[Any] | None]:
@@ -209,7 +207,6 @@ def _jobs(tables: RunTables) -> list[list[Any] | None]:
 
 
 def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's published results for the chart: the crossover, and values at the settings that the source states."""
     crossover = (spec["published"] or {}).get("crossover")
     runs = records(published_table(spec).dropna(subset=["size", "device"]))
     marks: list[dict[str, Any]] = []
@@ -237,11 +234,11 @@ PUBLISHED_AS = {
     "peak_allocated_bytes": "peak_bytes",
     "device_used_bytes": "device_used_bytes",
 }
-"""The metric of the chart in which each published metric is drawn."""
+"""The chart's metric of each published metric."""
 
 
 def _published_values(run: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
-    """A published run's values by metric of the chart; the time of a run is divided by its steps."""
+    """A published run's values by metric of the chart."""
     yield from ((column, run[name]) for name, column in PUBLISHED_AS.items() if run[name] is not None)
     sizes = [run["batch_size"]] if run["batch_size"] else spec["batch_sizes"]
     if run["run_time_s"] is not None and len(sizes) == 1 and (steps := steps_of_run(spec["steps_per_run"], sizes[0])):
@@ -249,7 +246,6 @@ def _published_values(run: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterab
 
 
 def _splits(cells: pd.DataFrame) -> dict[str, Any]:
-    """The parts of a step's time: names, colours, and the shares of cells by index."""
     shares = [f"{part}_share" for part in SPLIT]
     rows = zip(records(cells[shares]), is_analysed(cells), strict=True)
     shares_of = {
@@ -259,7 +255,7 @@ def _splits(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def is_analysed(cells: pd.DataFrame) -> pd.Series:
-    """Whether the time of each cell's step is split, with more than 1 % explained."""
+    """Whether each cell's step is split, with more than 1 % explained."""
     return cells["bottleneck"].notna() & (cells["unexplained_share"].fillna(0) < 0.99)
 
 

@@ -47,7 +47,7 @@ GROUPS = {
         *("temperature_before_c", "temperature_after_c", "throttle_reasons", "slowdown_s", "power_capped_s"),
     ),
 }
-"""The columns of trials that the page shows for each device of each host, in groups."""
+"""The columns of trials that the page shows for each device of each host."""
 
 VERSIONS = [name for name in GROUPS["Software"] if name != "packages"]
 
@@ -56,18 +56,15 @@ METADATA = {column.name: column.metadata for column in fields(Measurement)}
 DOCS = {name: str(METADATA[name]["doc"]).replace("`", "") for name in COLUMNS}
 
 MOST_VALUES = 8
-"""Maximum number of values listed for a column; further ones are only counted."""
+"""Values listed for a column; further ones are only counted."""
 
 PACKAGES = (
     *("snakemake", "pandas", "numpy", "scipy", "pyarrow", "scikit-learn", "matplotlib", "seaborn", "jinja2"),
     *("pyyaml", "torch"),
 )
-"""Packages whose versions are recorded for the analysis."""
 
 NEEDED = {"made_at": str, "code": dict, "studies": dict, "rerun": list, "files": list, "runs": list}
-"""Keys of provenance.json that the page of merged runs needs, with their types. A file that was edited or written by
-another version may lack them.
-"""
+"""Keys of provenance.json that the page of merged runs needs; an edited file or another version's may lack them."""
 
 
 def provenance(
@@ -122,7 +119,7 @@ def _file_facts(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
-    """The versions of the code that measured the rows, each with its number of rows; an unrecorded version is None."""
+    """The versions of the code that measured the rows; an unrecorded version is None."""
     columns = ["code_version", "crossover_version"]
     rows = pd.concat([table.reindex(columns=columns).astype(object) for table in tables])
     sizes = rows.groupby(columns, sort=False, dropna=False).size()
@@ -134,14 +131,12 @@ def measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 
 
 def _sources(studies: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The distinct sources of published results and claims."""
     named = [(spec.get("published") or {}).get("source") for spec in studies.values()]
     named += [claim.get("source") for spec in studies.values() for claim in spec.get("claims") or ()]
     return [str(source) for source in dict.fromkeys(named) if source and source != "ours"]
 
 
 def _without_rows(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's file without the rows of published results."""
     published = spec["published"] and {key: value for key, value in spec["published"].items() if key != "rows"}
     return {**spec, "published": published}
 
@@ -216,13 +211,13 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 
 
 def hosts_elsewhere(machines: Sequence[Mapping[str, Any]], here: str) -> str | None:
-    """The hosts other than `here` in the result of `machine_facts`, as text; None if there are none."""
+    """The hosts other than `here` in the result of `machine_facts`."""
     hosts = sorted({machine["host"] for machine in machines} - {"", here})
     return shortened(hosts) if hosts else None
 
 
 def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
-    """Differences in software and effort between machines: `what` differs, and the values on `each` machine."""
+    """Differences in software and effort between machines."""
     differing = []
     measurements = measurements.reset_index(drop=True)
     for what, values in _software(measurements).items():
@@ -236,7 +231,7 @@ def differing_software(measurements: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
-    """The columns to compare, by title, with a column for each package and each number of the effort."""
+    """The columns to compare, by title."""
     columns = {DOCS[column].partition(",")[0]: measurements[column] for column in VERSIONS}
     for column, word in (("packages", "version of {}"), ("effort", "effort {}")):
         texts = measurements[column].dropna()
@@ -248,7 +243,7 @@ def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
 
 
 def _column_text(values: pd.Series, column: str) -> str:
-    """The values of a column as text, as described in `machine_facts`."""
+    """See `machine_facts`."""
     present = values.dropna()
     if present.empty:
         return ""

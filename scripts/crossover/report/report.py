@@ -45,7 +45,7 @@ from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, S
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
 SAFE = " !'$()*+,-./:;=?@_~"
-"""Punctuation that is not escaped in a data URI."""
+"""Not escaped in a data URI."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Run:
 
     tables: RunTables
     studies: Mapping[str, Mapping[str, Any]]
-    """The files of the studies, completed with defaults."""
+    """Completed with defaults."""
     config: Mapping[str, Any] | None = None
-    """The config, completed with defaults; None if runs were merged."""
+    """Completed with defaults; None if runs were merged."""
     figures: Sequence[Path] = ()
-    """Files `{study}/{kind}.svg`, in the order in which they are shown."""
+    """Files `{study}/{kind}.svg`, in the order shown."""
     note: str | None = None
     """A sentence shown at the top."""
     progress: Mapping[str, tuple[int, int]] | None = None
@@ -70,7 +70,6 @@ class Run:
 
     @property
     def currency(self) -> str | None:
-        """Currency of the config's prices; None without prices."""
         prices: Mapping[str, Any] = (self.config or {}).get("prices") or {}
         return prices.get("currency")
 
@@ -78,7 +77,7 @@ class Run:
 def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation | None = None) -> None:
     """Write the report's files to a results folder, with a list of their checksums and those of the figures.
 
-    `templates` is the folder report/; `invocation` says how the workflow was started, or is None without a workflow.
+    `templates` is the folder report/; `invocation` is None without a workflow.
     """
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     files = [path for name in TABLE_NAMES for path in sorted(folder.glob(f"{name}.*"))]
@@ -163,10 +162,7 @@ def figure_of(path: Path) -> dict[str, Any]:
 
 
 def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
-    """Counts of cells, trials per cell, failures, and cells with each flag, the most frequent first.
-
-    `disturbed` is the number of cells with any flag of a disturbance.
-    """
+    """Counts of cells, trials per cell, failures, and cells with each flag, the most frequent first."""
     trials = cells.loc[cells["trials"] > 0, "trials"]
     flags = Counter(flag for cell_flags in cells["flags"] for flag in cell_flags)
     statuses = Counter(cells.loc[cells["status"] != "ok", "status"])
@@ -185,7 +181,7 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
-    """Caveats (flags, a single trial) of more than half of the answers or cells, which the report states once."""
+    """Caveats of more than half of the answers or cells, which the report states once."""
     from_trials = [answer["caveats"] for answer in answers if answer["trials"] is not None]
     counts = Counter(caveat for caveats in from_trials for caveat in caveats if caveat in ("one_trial", *FLAGS))
     frequent = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
@@ -199,7 +195,7 @@ def _study(
     answers: Sequence[dict[str, Any]],
     figures: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The variables of a study: its texts, its answers by their place on the page, claims, figures and tables."""
+    """The templates' variables of a study."""
     answers = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
     bottlenecks = [answer for answer in answers if answer["kind"] == "bottleneck"]
     answers = [answer for answer in answers if answer["kind"] != "bottleneck"]
@@ -234,14 +230,11 @@ def _study(
 
 
 STRIP_MARGIN = 0.12
-"""Margin at each end, as a share of the strip's length."""
+"""At each end, as a share of the strip's length."""
 
 
 def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
-    """The positions of a claim's tested range and of the measured interval on a strip from 0 to 1.
-
-    The scale is logarithmic if all values are positive. None without a range or a measured value.
-    """
+    """The positions of a claim's tested range and of the measured interval on a strip from 0 to 1."""
     tested, measured = ("tested_low", "tested_high"), ("measured_low", "measured", "measured_high")
     names = (*tested, *measured)
     values = {name: claim[name] for name in names if claim[name] is not None}
@@ -255,10 +248,7 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The split of an accelerator's step, of the cell whose time is closest to the CPU's.
-
-    Without an accelerator, the split of a CPU step.
-    """
+    """The split of an accelerator's step (else a CPU step), of the cell whose time is closest to the CPU's."""
     cells = tables.cells[is_analysed(tables.cells)]
     accelerated = [not is_cpu(device) for device in cells["device"]]
     rows = cells[accelerated] if any(accelerated) else cells[cells["device"] == BASELINE]
@@ -282,7 +272,6 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
 
 
 def _references(tables: RunTables) -> list[dict[str, Any]]:
-    """The distinct references that have cells in common with this run."""
     references: dict[tuple[Any, ...], dict[str, Any]] = {}
     for facts in facts_of(tables.reference_cells).values():
         uncommitted = str(facts.code_version).endswith(DIRTY)
@@ -304,7 +293,6 @@ def _quality(tables: RunTables) -> list[dict[str, Any]]:
 
 
 def _machines(tables: RunTables) -> list[dict[str, Any]]:
-    """The ratios between a device's times on two machines, with the name of their series."""
     varied_axes = [axis for axis in varying(tables.cells, SERIES_AXES) if axis != "machine"]
     return [
         row | {"series": name_by(row, varied_axes), "device": side_word(row["device"])}
@@ -313,7 +301,7 @@ def _machines(tables: RunTables) -> list[dict[str, Any]]:
 
 
 def _ranked(rows: pd.DataFrame, along: str) -> dict[str, Any] | None:
-    """The cost of a step or run at each point, on each device of each machine, this one's first; None without rows."""
+    """The cost of a step or run at each point, on each device of each machine, this one's first."""
     if rows.empty:
         return None
     ranked = records(rows)

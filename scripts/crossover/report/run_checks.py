@@ -29,7 +29,7 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import TABLE_NAMES
 
 TOLERANCE = 1e-9
-"""Relative difference up to which two numbers count as equal, since versions of NumPy may round differently."""
+"""Relative; versions of NumPy may round differently."""
 
 KEYS = ("code_key", "model_key", "measurement_key")
 
@@ -64,14 +64,13 @@ def check_reference(folder: Path) -> list[Finding]:
 
 
 def _check_roofs(roofs: pd.DataFrame) -> Iterator[str]:
-    """Describe roofs that are not between their lowest and highest repeat."""
     between = (roofs["lowest"] <= roofs["value"]) & (roofs["value"] <= roofs["highest"])
     for roof in records(roofs[~between.fillna(False)]):
         yield f"roof {roof['roof']}: value {roof['value']}; expected: {roof['lowest']} to {roof['highest']}"
 
 
 def check_version(folder: Path, provenance: Mapping[str, Any]) -> None:
-    """Raise UserError if the tables of a run, made by another version of Crossover, cannot be read."""
+    """Raise UserError if the tables of a run of another version cannot be read."""
     versions = ", ".join(str(rows.get("crossover_version")) for rows in provenance.get("measured_by", ()))
     made_by = f"Crossover {versions}, commit {provenance['code'].get('code_version')}"
     listed = {file.get("name"): file.get("sha256") for file in provenance["files"]}
@@ -89,7 +88,7 @@ def check_version(folder: Path, provenance: Mapping[str, Any]) -> None:
 
 
 def check_files(folder: Path, provenance: Mapping[str, Any], is_of_this_version: bool) -> Iterator[Finding]:
-    """Yield a finding for each file that is missing or whose checksum differs from provenance.json or SHA256SUMS."""
+    """Yield a finding for each file that is missing or differs from its checksum."""
     listed = {unquote(file.get("link", "")): file.get("sha256") for file in provenance["files"]}
     expected = {*listed, *(f"{table}.parquet" for table in TABLE_NAMES)}
     sums = folder / REPORT_FILES["checksums"]
@@ -172,7 +171,7 @@ def check_csv(path: Path, table: pd.DataFrame) -> Iterator[Finding]:
 
 
 def check_table(file: str, stored: pd.DataFrame, expected: pd.DataFrame, source: str) -> Iterator[Finding]:
-    """Compare a table with `expected`, which comes from `source`; yield a finding if they differ beyond rounding."""
+    """Yield a finding if a table differs from `expected`, which comes from `source`, beyond rounding."""
     if len(stored) != len(expected):
         yield Finding(file, f"differs from what {source} give: {len(stored)} rows; expected: {len(expected)}")
         return

@@ -12,29 +12,22 @@ from crossover.tables.labels import DEVICE_WORDS
 Answer = Mapping[str, Any]
 
 CROSSING = ("crossover", "reference", "best")
-"""Kinds of answers on crossovers."""
 
 
 def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The main answers of a study, without the one on memory, which the report gives once for all studies.
-
-    The answer which says that no GPU was measured is left out if there are others.
-    """
+    """The main answers of a study, without the one on memory, which the report gives once for all studies."""
     main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
     return [answer for answer in main if answer["status"] != "no_accelerator"] or main
 
 
 def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The variables of a study's row, from its main answers and its claims.
+    """The variables of a study's row, from its main answers and its claims, among them:
 
     - `answer`: the first main answer
     - `also`: the same comparison in the study's other metrics
     - `last`: the time at the largest size, if `answer` is the time at the smallest
     - `tuned`: the answer for the fastest configurations, if tuning changes it
-    - `shown`: all answers in the row
     - `series`: the number of series and devices with a main answer of the same kind and cost
-    - `bar`, `tuned_bar`: the bars of `answer` and `tuned`
-    - `claim`: the published claim to compare with
     """
     first = next((answer for answer in main if answer["kind"] != "best"), main[0])
     same_kind = [answer for answer in main if answer["kind"] == first["kind"] and answer["cost"] == first["cost"]]
@@ -61,7 +54,7 @@ def _series(answer: Answer) -> tuple[Any, Any]:
 
 
 def _is_changed_by_tuning(best: Answer) -> bool:
-    """Whether tuning changes the status of a crossover, or moves it significantly."""
+    """Whether tuning changes a crossover's status, or moves it significantly."""
     if best["status"] not in ("bracketed", "reversed", "below_range", "above_range"):
         return False
     if best["status"] != best["moved_status"]:
@@ -79,10 +72,7 @@ def _interval(answer: Answer) -> tuple[float | None, float | None]:
 
 
 def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim closest to an answer: on a crossover if the answer is on one, then on the same machine.
-
-    Unless the answer is on a crossover, claims on other devices are left out. None if no claim remains.
-    """
+    """The published claim closest to an answer: on a crossover if the answer is on one, then on the same machine."""
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
         on_crossover = claim["form"] == "crossover_between"
@@ -99,11 +89,7 @@ def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mappi
 
 
 def bar_of(answer: Answer) -> list[dict[str, Any]]:
-    """The parts of a bar over the measured sizes, each with its faster side (cpu, gpu or inconclusive), ends and share.
-
-    Within the crossover's interval, or without a significant difference, the side is inconclusive. Shares are on a
-    logarithmic scale. Empty, for example, for an answer that is not on a crossover in time.
-    """
+    """Parts of a bar over the measured sizes, inconclusive within the interval; their shares are logarithmic."""
     smallest, largest = answer["smallest"], answer["largest"]
     if answer["kind"] not in CROSSING or answer["cost"] != "time" or smallest is None or not 0 < smallest < largest:
         return []
@@ -127,5 +113,4 @@ def bar_of(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _side(name: str) -> str:
-    """'cpu' or 'gpu' for a side named in an answer; 'inconclusive' is returned as it is."""
     return name if name == "inconclusive" else "cpu" if "CPU" in name else "gpu"

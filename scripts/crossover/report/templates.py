@@ -36,10 +36,7 @@ from crossover.text import (
 
 
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
-    """The line on a study's first answer, from one trial per cell at `measured` of its `sizes`.
-
-    The wording is that of the report without the caveat on single trials, which applies to every first answer.
-    """
+    """The line on a study's first answer, without the caveat on single trials, which applies to all of them."""
     main = main_answers(records(answers))
     main = [row | {"caveats": [caveat for caveat in row["caveats"] if caveat != "one_trial"]} for row in main]
     template = environment_of(templates).get_template("first_answer.txt.j2")
@@ -47,10 +44,7 @@ def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Pa
 
 
 class Templates(Environment):
-    """Environment without Jinja's fallback from `mapping[key]` to an attribute.
-
-    A key that a mapping lacks, such as the unit 'values', may be the name of a method.
-    """
+    """Without the fallback from `mapping[key]` to attributes: a lacking key, such as 'values', may name a method."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         try:
@@ -60,7 +54,7 @@ class Templates(Environment):
 
 
 def environment_of(templates: Path, html: bool = False) -> Environment:
-    """The Jinja environment of a folder of templates; with `html`, output is escaped."""
+    """The Jinja environment of a folder of templates."""
     environment = Templates(
         loader=FileSystemLoader(templates),
         autoescape=html,
@@ -91,13 +85,12 @@ def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]
 
 
 def _inline(path: Path) -> Markup:
-    """A style sheet or script, escaped for inlining."""
     text = path.read_text(encoding="utf-8")
     return Markup(text.replace("</script", "<\\/script").replace("</style", "<\\/style"))
 
 
 def _packed(path: Path) -> str:
-    """A file compressed with gzip, in base64; without a time stamp, so that the page is reproducible."""
+    """Gzip in base64; without a time stamp, so that the page is reproducible."""
     return base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode()
 
 
@@ -122,12 +115,12 @@ def interval_text(values: Sequence[float], unit: str) -> str:
 
 
 def places_text(values: Sequence[float], unit: str) -> str:
-    """List positions on an axis, with their unit at the end or, if `place_texts` adds it, after each of them."""
+    """List positions on an axis, with their unit at the end unless `place_texts` adds it to each."""
     return with_unit(listed(place_texts(values, unit)), unit)
 
 
 def range_text(values: Sequence[float], unit: str) -> str:
-    """Format the smallest and the largest of several positions on an axis, with their unit as in `places_text`."""
+    """Format the smallest and the largest of several positions on an axis, with their unit."""
     return with_unit(interval_text([min(values), max(values)], unit), unit)
 
 
@@ -139,12 +132,12 @@ def off_text(ratio: float) -> str:
 
 
 def signed_text(value: float) -> str:
-    """Format a difference with its sign and five decimals: +0.00012."""
+    """Format a difference: +0.00012."""
     return f"{value:+.5f}"
 
 
 def span_text(values: Iterable[float], name: str) -> str:
-    """Format the smallest and the largest value with the filter `name`; once if both look the same."""
+    """Format the smallest and the largest value with the filter `name`."""
     ordered = sorted(values)
     return " to ".join(dict.fromkeys(FILTERS[name](value) for value in (ordered[0], ordered[-1])))
 

@@ -129,9 +129,7 @@ def test_longer_start_up_is_paid_back_after_a_number_of_steps(series: Row, steps
     ],
 )
 def test_whole_runs_have_another_crossover_than_steps(series: Row, steps: int, status: str, sentence: str) -> None:
-    """The GPU takes 2.5 s + 2 ms per step; the CPU 0.5 s + 0.1, 1 and 10 ms per step: step times cross at size
-    2,000.
-    """
+    """The GPU takes 2.5 s + 2 ms per step; the CPU 0.5 s + 0.1, 1 and 10 ms: step times cross at size 2,000."""
     rows = with_startups(series(2e-3))
     answered = answers(rows, study(steps_per_run=steps))
     (answer,) = [answer for answer in of_kind(answered, "crossover") if answer["cost"] == "run"]
@@ -552,7 +550,6 @@ def test_a_study_without_results_has_a_reason(row: Row) -> None:
 
 
 def graphs(row: Row, seconds: float) -> list[dict[str, Any]]:
-    """The trials of a CUDA graph at all sizes."""
     axes = {"execution": "cuda-graph"}
     return gpu_cells(row, *((seconds, {"size": size, "parameters": 7 * size, **axes}) for size in SIZES))
 

@@ -76,7 +76,6 @@ def cpu_alone(cpu_rows: Any) -> RunTables:
 
 @pytest.fixture(scope="module")
 def with_reference(cpu_rows: Any, elsewhere: Any) -> RunTables:
-    """The tables of this machine, without a GPU, and the reference."""
     return tables(cpu_rows, elsewhere())
 
 
@@ -234,7 +233,6 @@ def read_back(run: RunTables, folder: Path) -> list[Any]:
 
 
 def uses_gpu(thresholds: Any, x: float, **axes: Any) -> bool | None:
-    """Call `should_use_gpu` for a GPU measured elsewhere."""
     return should_use_gpu(thresholds, STUDY, x, gpu_measured_elsewhere=True, **axes)
 
 

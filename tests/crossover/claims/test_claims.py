@@ -49,9 +49,7 @@ def verdict(form: dict[str, Any], tables: RunTables | Sequence[Any] | pd.DataFra
 
 
 def test_a_claim_about_warm_up_has_the_ratio_in_table_latencies(row: Row) -> None:
-    """The first steps take 10, 2, 2 and 2 ms, on average twice as long as the later two. The 9 ms of the correct method
-    are not used.
-    """
+    """The first steps take 10, 2, 2 and 2 ms, on average twice as long as the later two."""
     rows = pd.DataFrame(
         [
             row(

@@ -23,8 +23,6 @@ STUDY = {
 
 
 class Folder:
-    """A config folder with study `mine`."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         for name in ("studies", "published"):
@@ -46,13 +44,11 @@ class Folder:
         return read_configuration(read_layers(sources, entries), self.path)
 
     def study(self, **changes: Any) -> Study:
-        """Write the study and read it."""
         self.write(**changes)
         return self.read().studies[0]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """The config folder, which is the working directory."""
     monkeypatch.chdir(tmp_path)
     return Folder(tmp_path)

@@ -10,7 +10,6 @@ from crossover.config.claim_forms import CrossoverBetween, RatioWithin, SameQual
 from user_errors import error_line
 
 STATEMENT = {"statement": "x", "source": "Somebody (2019)"}
-"""A claim without its form."""
 SPEEDUP = {"slow": {"device": "cpu"}, "fast": {"device": "cuda"}, "where": {"size": 2}, "range": [4, 5]}
 RATIO = {"metric": "step_time_s", "of": {"size": 2}, "over": {"size": 3}, "where": {"device": "cpu"}, "range": [1, 2]}
 SAME = {"metric": "accuracy", "within": 0.1}

@@ -58,7 +58,6 @@ NUMBERS: list[tuple[Any, str, type, str]] = [
 
 @pytest.mark.parametrize(("script", "more", "of", "name"), NUMBERS)
 def test_an_option_has_the_bounds_of_the_config(script: Any, more: str, of: type, name: str) -> None:
-    """An option accepts both ends of its range, and nothing beyond them."""
     (metadata,) = (field.metadata for field in fields(of) if field.name == name)
     is_whole = (isinstance(metadata.get("ge"), int) and metadata.get("le") == MOST) or name == "epochs"
     step = 1 if is_whole else 1e-6

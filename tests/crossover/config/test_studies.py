@@ -125,9 +125,7 @@ def test_cells_with_the_same_model_are_trained_once() -> None:
 
 
 def test_candidates_add_cells_to_the_grid() -> None:
-    """Without `precisions` the study's first precision is used; a CPU has no CUDA graph, and on fewer cores nothing is
-    compiled.
-    """
+    """A CPU has no CUDA graph, and on fewer cores nothing is compiled."""
     candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": [3]}
     study = replace(STUDY, batch_sizes=(100,), precisions=("tf32", "bf16"), candidates=candidates)
     added = cells_of_candidates(study, ["cpu", "cuda"])

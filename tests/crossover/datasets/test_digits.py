@@ -47,7 +47,6 @@ def test_an_image_shows_the_digit_of_its_label(generated: dict[str, np.ndarray[A
 
 
 def idx(values: np.ndarray[Any, Any]) -> bytes:
-    """The content of a file in the IDX format."""
     return bytes([0, 0, 8, values.ndim]) + struct.pack(f">{values.ndim}I", *values.shape) + values.tobytes()
 
 

@@ -91,8 +91,7 @@ def test_a_malformed_file_is_one_line(csv: dict[str, Any], text: str, message: s
 
 
 def test_only_the_named_columns_are_read_in_blocks(csv: dict[str, Any]) -> None:
-    """Other columns may contain Latin-1 text, and the file a byte order mark. A text far behind the first block is an
-    error."""
+    """Other columns may contain Latin-1 text, and the file a byte order mark."""
     lines = b"\xef\xbb\xbflep_pt_1,lep_pt_2,name\n" + b"1,2,\xe9t\xe9\n3,4,x\n" * 200_000
     Path(csv["signal"]).write_bytes(lines)
     assert int(read(csv)["labels"].sum()) > 300_000

@@ -17,7 +17,6 @@ STUDY = "disc_depth"
 
 
 def study_file(rows: pd.DataFrame, **changes: Any) -> dict[str, Any]:
-    """The completed file of a study whose grid is that of these rows."""
     grid = {"size": "sizes", **GRID_KEYS}
     return study(**{key: list(dict.fromkeys(rows[axis])) for axis, key in grid.items()} | changes)
 
@@ -41,7 +40,6 @@ def build_view(
 
 @pytest.fixture(autouse=True)
 def closed_figures() -> Iterator[None]:
-    """Close all figures after a test."""
     yield
     plt.close("all")
 
@@ -58,17 +56,14 @@ def labelled(axes: Any) -> dict[str, dict[float, float]]:
 
 
 def as_points(line: Any) -> dict[float, float]:
-    """The points of a line: y by x."""
     return {float(x): float(y) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
 
 
 def marked(axes: Any, marker: str) -> list[tuple[float, float]]:
-    """The points of all lines with this marker."""
     return [point for line in axes.lines if line.get_marker() == marker for point in as_points(line).items()]
 
 
 def words(axes: Any) -> list[str]:
-    """The texts in a panel."""
     return [text.get_text() for text in axes.texts]
 
 

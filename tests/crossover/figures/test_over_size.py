@@ -29,7 +29,6 @@ CPU, GPU = "CPU (Brand C1)", "GPU (Brand G1)"
 
 
 def bands(axes: Any) -> list[tuple[float, float]]:
-    """The lowest and the highest y of each shaded interval."""
     shades = [collection for collection in axes.collections if isinstance(collection, PolyCollection)]
     heights = [path.vertices[:, 1] for shade in shades for path in shade.get_paths()]
     return [(float(y.min()), float(y.max())) for y in heights]
@@ -115,7 +114,6 @@ def test_published_series_differ_in_colour_marker_and_name(view_of: View, power_
 
 
 def test_a_published_run_matches_a_series_on_every_axis_that_it_states(tmp_path: Path) -> None:
-    """An axis that the source does not state matches every series; so do the x axis and the device."""
     (tmp_path / "runs.csv").write_text(
         "# Somebody (2019)\nprotocol,precision,batch_size,size,device,run_time_s\n"
         "as_published,fp32,,2,cpu,1\nresident,fp32,,2,cpu,2\n,tf32,,2,cpu,3\n,,32,2,cuda,4\n,,64,2,cpu,5\n"

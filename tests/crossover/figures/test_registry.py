@@ -79,7 +79,6 @@ def laid_out(figure: Figure) -> Figure:
 
 @pytest.fixture(scope="module")
 def crowded_views(row: Row) -> dict[bool, StudyView]:
-    """Views of a crowded study, with a single batch size and with several."""
     published = [
         {"device": device, "hardware": f"Hardware with a long name {number}", "label": f"a candidate to train {number}"}
         | {"batch_size": 100, "samples_per_s": 10.0 + number, "peak_allocated_bytes": 10**8 + number, "size": 2}
@@ -96,7 +95,6 @@ def crowded_views(row: Row) -> dict[bool, StudyView]:
 
 @pytest.mark.parametrize("kind", FIGURES)
 def test_crowded_figures_are_readable(kind: str, crowded_views: dict[bool, StudyView]) -> None:
-    """Panels keep their width, and no text extends beyond the figure."""
     figure = laid_out(FIGURES[kind].draw(crowded_views[kind == "map"]))
 
     whole = figure.bbox.padded(figure.dpi * 0.05)

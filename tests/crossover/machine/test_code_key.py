@@ -34,7 +34,6 @@ NEVER = ("machine/discovery", "config/configuration", "measurement/process/super
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the library for edits, with a working directory beside it."""
     copy = tmp_path / "scripts"
     shutil.copytree(LIBRARY / "crossover", copy / "crossover", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(code_key, "LIBRARY", copy)
@@ -45,7 +44,6 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def workload(library: Path, text: str) -> None:
-    """Add workload `mine` to the copy."""
     (library / MEASUREMENT / "workloads" / "mine.py").write_text(text)
 
 
@@ -85,7 +83,7 @@ def test_the_version_of_a_package_changes_the_keys_of_workloads_that_import_it(m
 
 
 def test_packages_have_the_names_of_their_distributions(library: Path) -> None:
-    """Packages that only read the host or write the row, such as psutil and pyarrow, are not part of the key."""
+    """Those that only read the host or write the row, such as psutil and pyarrow, are not part of the key."""
     workload(library, "import json, yaml\ndef build():\n    import numpy.linalg\n    import no_such_package.part\n")
     assert set(code_of("trial", "mine").packages) == {"python", "torch", "numpy", "PyYAML", "no_such_package"}
     assert code_of("trial", "mine").packages["no_such_package"] == "not installed"
@@ -132,7 +130,6 @@ print(json.dumps([row.status, row.code_key, imported]))
 
 
 def test_the_files_of_a_trial_are_what_it_really_imports(tmp_path: Path) -> None:
-    """The trial runs with all its passes."""
     trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row", latency_steps=400)
     code = WHAT_IS_IMPORTED.format(library=str(LIBRARY))
     done = subprocess.run([sys.executable, "-c", code, trial.to_json()], capture_output=True, text=True, check=True)

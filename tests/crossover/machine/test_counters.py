@@ -28,7 +28,6 @@ SELF_STAT = "77 (a (strange) name) R 1 77 77 0 -1 4194304 11 12 13 14 60 7 20 3 
 
 
 def running(monkeypatch: pytest.MonkeyPatch, *pids: int) -> None:
-    """Give this process children with these ids."""
     process = SimpleNamespace(children=lambda **_: [SimpleNamespace(pid=pid) for pid in pids])
     monkeypatch.setattr(counters.psutil, "Process", lambda: process)
 

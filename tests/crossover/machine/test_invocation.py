@@ -64,7 +64,6 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository with one commit, which holds a Snakefile and a script."""
     folder = tmp_path / "workflow"
     (folder / "scripts").mkdir(parents=True)
     (folder / "Snakefile").write_text("rule all:\n")

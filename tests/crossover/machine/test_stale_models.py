@@ -242,8 +242,6 @@ def test_an_environment_variable_changes_the_key(project: Path, monkeypatch: pyt
 
 
 class Site:
-    """A site-packages folder with one package."""
-
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder / "site-packages"
         self.install("mylib", "x = 1\n")
@@ -287,7 +285,6 @@ def test_versions_of_installed_packages_and_their_dependencies_change_the_key(pr
 
 
 def test_editing_a_package_installed_from_a_folder_changes_the_key(project: Path, site: Site) -> None:
-    """Its version stays the same."""
     net = write(project, "net.py", "import mylib\n")
     site.install("mylib", "x = 1\n", source='{"url": "file:///home/me/mylib", "dir_info": {}}')
     before = installed_key(net)

@@ -81,9 +81,7 @@ def test_harmless_load_raises_no_flag(facts: dict[str, Any]) -> None:
 
 
 def test_resolution_of_the_load_by_others() -> None:
-    """In 1 s a CPU has 250 ticks, half of them this process's: their number has a variance of 250 / 4 on each of 16
-    CPUs.
-    """
+    """In 1 s each of 16 CPUs has 250 ticks, half of them this process's, with a variance of 250 / 4."""
     assert others_resolution({"logical_cpus": 16, "timed_s": 1.0}) == pytest.approx((16 * 250 / 4) ** 0.5 / 250)
     assert others_resolution({"logical_cpus": 16}) == others_resolution({"timed_s": 1.0}) == 0
     busy = {**CPU, "others_cpus": 0.4, "cgroup_throttled_s": 0.0}

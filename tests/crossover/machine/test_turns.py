@@ -71,7 +71,6 @@ def no_batch_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def start(root: Path) -> Iterator[Start]:
-    """Start workers, and kill them after the test."""
     started: list[Worker] = []
 
     def begin(*arguments: str) -> Worker:

@@ -24,7 +24,6 @@ def light_heap() -> Iterator[None]:
 
 @pytest.fixture
 def own_switches() -> Iterator[None]:
-    """Restore torch's settings and threads after a test."""
     import torch
 
     from crossover.measurement.step.conditions import set_switches

@@ -38,8 +38,6 @@ def complaint(source: str, size: int | str) -> str:
 
 
 class Scores(nn.Module):
-    """A classifier of images by the means of their colour channels."""
-
     def __init__(self, classes: int = 5) -> None:
         super().__init__()
         self.head = nn.Linear(3, classes)
@@ -77,8 +75,6 @@ MODELS |= {"picky": Picky, "quantized_resnet": Scores}
 
 @pytest.fixture(params=["torchvision", "timm"])
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Install a stand-in for a library of image models."""
-
     def builder(name: str) -> Callable[..., nn.Module]:
         def make(weights: object, weights_backbone: object = "downloads") -> nn.Module:
             assert weights is None
@@ -172,8 +168,7 @@ def parameters(name: str, layers: int) -> int:
 
 
 def test_the_size_counts_layers_of_both_encoder_and_decoder() -> None:
-    """T5 has width 512 (2048 in feed-forward layers) and no biases. Attention has four matrices, a feed-forward layer
-    two, a norm one vector."""
+    """T5 has width 512 (2048 in feed-forward layers) and no biases."""
     attention, feed_forward, norm = 4 * 512 * 512, 2 * 512 * 2048, 512
     encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
     assert parameters("T5Config", 2) - parameters("T5Config", 1) == encoder + decoder

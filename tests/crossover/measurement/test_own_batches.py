@@ -88,8 +88,6 @@ class TestSamples:
 
 
 class Stream(IterableDataset[Any]):
-    """A dataset whose rows can be read only once."""
-
     def __init__(self, count: int) -> None:
         self.rows = iter(range(count))
 

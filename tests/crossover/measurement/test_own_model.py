@@ -33,8 +33,6 @@ Build = Callable[..., Task]
 
 @pytest.fixture
 def build(tmp_path: Path) -> Build:
-    """Build the task of a model whose file has this text."""
-
     def make(text: str, protocol: str = "resident", precision: str = "fp32", **changes: Any) -> Task:
         file = tmp_path / f"net{len(list(tmp_path.iterdir()))}.py"
         file.write_text(HEAD + dedent(text))
@@ -210,7 +208,6 @@ def test_a_mistake_is_one_line_with_file_and_line(build: Build, text: str, messa
 
 
 def test_a_failing_step_is_the_users_mistake_with_the_error_as_cause(tmp_path: Path) -> None:
-    """Errors with a status, such as out of memory, are raised unchanged."""
     model = read_model("a:b", tmp_path, "here")
     for error in (RuntimeError("\"conv\" not implemented for 'Half'"), KeyError("weights")):
         with pytest.raises(UserError, match="its step fails") as raised, as_user_error(model):

@@ -40,8 +40,6 @@ pytestmark = pytest.mark.usefixtures("light_heap")
 
 
 class Loading(TinyTraining):
-    """A task that counts its batches and the rows of the last one."""
-
     taken = 0
 
     def next_inputs(self) -> tuple[torch.Tensor, ...]:
@@ -179,8 +177,6 @@ class Queued(Task):
 
 
 class Graph:
-    """A graph whose replay takes no host time."""
-
     def __init__(self, device: FakeDevice) -> None:
         self.device = device
 
@@ -279,8 +275,6 @@ def test_an_error_of_the_step_is_raised_and_a_remedy_with_an_error_is_skipped(
 
 
 class Machine:
-    """A clock that steps and settings advance."""
-
     def __init__(self) -> None:
         self.now_ns = 0
         self.ran: list[str] = []

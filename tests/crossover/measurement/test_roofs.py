@@ -27,7 +27,6 @@ BLOCK_S = 0.5
 
 @pytest.fixture(autouse=True)
 def threads(light_heap: None) -> Any:  # noqa: ARG001 - few objects to collect
-    """Restore the number of threads."""
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
@@ -48,7 +47,6 @@ def probed(monkeypatch: pytest.MonkeyPatch, longest_step_s: float = 100.0) -> pd
 
 
 def in_this_process(job: Job) -> Outcome:
-    """Run a probe in this process."""
     status, reason, result = do(job)
     return Outcome(status, reason, written=False, facts={}, result=json.loads(json.dumps(result)))
 

@@ -143,8 +143,6 @@ class Counting(TinyTraining):
 
 @pytest.fixture
 def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, Counting]]:
-    """Try a training with a loss; returns its outcome and the task."""
-
     def run(precision: str, loss: Loss, timed_batches: int = 0) -> tuple[Any, Counting]:
         tasks: list[Counting] = []
 
@@ -270,7 +268,6 @@ def test_without_a_limit_the_number_of_tries_is_logarithmic() -> None:
 
 
 def test_near_a_blurred_threshold_the_largest_size_fitted_three_times() -> None:
-    """From 900 to 1100 sizes fit at random."""
     for seed in range(300):
         chance = random.Random(seed)
         largest, tries = searched(lambda size, chance=chance: chance.random() < (1100 - size) / 200, 16, 1 << 20)

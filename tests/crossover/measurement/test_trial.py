@@ -121,7 +121,6 @@ def build(size, batch_size):
 
 
 def own_cell(tmp_path: Path, text: str, protocol: str) -> Cell:
-    """A cell of a user's own model at batch size 4."""
     (tmp_path / "short_batches.py").write_text(text)
     model = read_model(f"{tmp_path / 'short_batches.py'}:build", tmp_path, "here")
     return Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=model)
@@ -210,8 +209,6 @@ def test_latencies_are_timed_after_the_cold_steps(
 
 
 class FromHost(TinyInference):
-    """A task with its batch in host memory."""
-
     def next_host_inputs(self) -> tuple[torch.Tensor, ...]:
         return (torch.tensor([[5.0]]),)
 
@@ -461,8 +458,7 @@ def set_benchmark(*_: Any) -> None:
 def test_a_changed_setting_is_invalid(
     monkeypatch: pytest.MonkeyPatch, job: TrialJob, changed: Callable[..., None], when: str, timed: bool
 ) -> None:
-    """The setting changes when the workload is imported to count parameters, in a step, or in a pass after the
-    timing."""
+    """It changes when the workload is imported, in a step, or in a pass after the timing."""
     if when == "a step":
         changed(lambda task: task.model.register_forward_pre_hook(set_benchmark) and None)
     else:

@@ -56,7 +56,6 @@ def model(text: str) -> Model:
 
 
 def complaint(text: str) -> str:
-    """The error line for a model whose function cannot be loaded."""
     return error_line(function_of, model(text))
 
 

@@ -30,7 +30,6 @@ CPU = {**CELL, "device": "cpu"}
 
 
 def with_study(made: Jobs, **changes: object) -> Jobs:
-    """The same jobs, with keys of the only study replaced."""
     (study,) = made.config.studies
     return replace(made, config=replace(made.config, studies=(replace(study, **changes),)))
 
@@ -123,9 +122,7 @@ def test_on_a_node_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share() -> None
     [(1, 1, 1), (16, 1, 1), (1, 2, 1), (2, 2, 2), (16, 2, 2), (16, 3, 3), (16, 4, 4), (5, 4, 5), (16, 6, 8)],
 )
 def test_all_jobs_of_this_machine_request_the_same_number_of_cores(cores: int, gpus: int, together: int) -> None:
-    """At least as many jobs as GPUs fit into the cores; if the division leaves a rest, a few more fit, which wait for
-    their turn.
-    """
+    """At least as many jobs as GPUs fit into the cores; if the division leaves a rest, a few more fit and wait."""
     made = replace(jobs(cores=cores, cpu_threads=3), gpus=gpus)
     assert {made.threads(CPU), made.threads({**CPU, "device": "cpu-1"}), made.threads(CELL), made.share} == {made.share}
     assert cores // made.share == together

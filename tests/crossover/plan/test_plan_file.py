@@ -17,7 +17,6 @@ RESULTS = str(Path(__file__).parents[3] / "config" / "published" / "hsf_width_ru
 
 
 def written(folder: Path, **values: object) -> Path:
-    """The plan of a run with two sizes, as written by the rule."""
     config = configured(trials=2, **values)
     run = planned(config)
     run = replace(run, studies=(replace(run.studies[0], sizes=(2, 3), candidates=None),))

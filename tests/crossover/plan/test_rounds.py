@@ -21,7 +21,7 @@ def plan(**values: object) -> RunPlan:
 
 
 def in_order(run: RunPlan, at_once: int = 1) -> list[Trial]:
-    """The trials of the first grid, in the order in which a run starts them."""
+    """Trials of the first grid, in the order in which a run starts them."""
     rounds = Rounds(run, at_once)
     return sorted(run.trials_of_grid, key=lambda trial: -rounds.priority(trial[0].values | {"trial": str(trial[1])}))
 
@@ -78,7 +78,6 @@ def test_added_rounds_follow_each_other_in_different_orders() -> None:
 
 
 def entries(*sizes: int, trial: int = 1) -> list[tuple[int, Cell]]:
-    """Trials of both devices at these sizes, size by size."""
     return [(trial, replace(CELL, size=size, device=device)) for size in sizes for device in ("cpu", "cuda")]
 
 

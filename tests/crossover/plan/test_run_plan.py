@@ -17,7 +17,6 @@ def plan(**values: object) -> RunPlan:
 
 
 def of_one_study(**changes: object) -> RunPlan:
-    """The plan of one study with two sizes on CPU and GPU."""
     whole = plan()
     return replace(whole, studies=(replace(whole.studies[0], **{"sizes": (2, 3), "candidates": None, **changes}),))
 

@@ -63,9 +63,7 @@ def test_cells_have_the_side_that_is_significantly_ahead(
 
 @pytest.mark.parametrize("batch", [100, None])
 def test_the_time_of_a_published_run_is_divided_by_its_steps(row: Row, batch: int | None) -> None:
-    """Three epochs of 200 samples in batches of 100 are six steps; if a source gives no batch size, the study's is
-    used.
-    """
+    """Three epochs of 200 samples in batches of 100 are six steps."""
     run = {"protocol": "resident", "size": 2, "device": "cuda", "batch_size": batch, "run_time_s": 6.0}
     published = {"crossover": [700, 700], "rows": [run | {"hardware": "Tesla T4"}]}
     changes = {"published": published, "steps_per_run": {"samples": 200, "epochs": 3}, "batch_sizes": [100]}

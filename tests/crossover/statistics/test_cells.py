@@ -23,14 +23,11 @@ def cells_of(*rows: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
 
 
 def trials(row: Row, column: str, *values: Any, **more: Any) -> list[dict[str, Any]]:
-    """The trials of a cell with these values in a column."""
     return [row(**{column: value, "trial": trial, **more}) for trial, value in enumerate(values, 1)]
 
 
 def test_the_time_of_a_cell_by_hand(row: Row) -> None:
-    """The geometric mean of 1 and 4 ms is 2 ms; the half width is t(0.975, 1) = 12.7062 times ln 2. A batch of 100 in
-    2 ms is 50,000/s.
-    """
+    """The geometric mean of 1 and 4 ms is 2 ms; the half width is t(0.975, 1) = 12.7062 times ln 2."""
     (cell,) = cells_of(*trials(row, "step_time_s", 1e-3, 4e-3))
     ends = [2e-3 * 2 ** (sign * 12.7062) for sign in (-1, 1)]
     assert cell["step_time_s"] == pytest.approx(2e-3)

@@ -36,7 +36,6 @@ def estimate(cells: Trials) -> Crossover:
 
 
 def ends(result: Crossover) -> tuple[float, float]:
-    """Both ends of a closed set."""
     assert result.low is not None
     assert result.high is not None
     return result.low, result.high
@@ -165,7 +164,6 @@ def shared_spread(side: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shared_spreads(cells: Trials) -> tuple[np.ndarray, np.ndarray]:
-    """The results of `shared_spread` for both sides, of shape (sizes, sides)."""
     sides = [shared_spread([np.log(cells[size][side]) for size in sorted(cells)]) for side in (0, 1)]
     variances, freedom = zip(*sides, strict=True)
     return np.column_stack(variances), np.column_stack(freedom)
@@ -298,7 +296,6 @@ def test_the_interval_of_equal_trials_depends_on_the_resolution_of_the_cost() ->
 
 
 HOLE = ([1.0, 1.1], [])
-"""A size without the contender."""
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ SIZES = {2: 100, 3: 10_000, 4: 1_000_000}
 
 
 def only(table: pd.DataFrame, **values: str) -> dict[str, Any]:
-    """The only row with these values."""
     for column, value in values.items():
         table = table[table[column] == value]
     (row,) = records(table)

@@ -19,7 +19,7 @@ CELLS, PLANTED = 20, 8
 
 @pytest.fixture
 def simulated(row: Row) -> Callable[..., list[Gate]]:
-    """Build gates on pairs of runs; trials differ by 2 to 5 % (standard deviation), runs by `between`."""
+    """Gates on pairs of runs; trials differ by 2 to 5 % (standard deviation), runs by `between`."""
 
     def gates(
         trials: int, slowdown: float = 1.0, between: float = 0.0, cells: int = CELLS, count: int = 40, **options: Any

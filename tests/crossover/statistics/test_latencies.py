@@ -15,7 +15,6 @@ TRANSFER, _, UNSYNCHRONISED = MISTAKES
 
 
 def methods(*rows: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Rows of table `latencies` for one cell, by method."""
     return {latencies["method"]: latencies for latencies in records(latencies_of(pd.DataFrame(rows)))}
 
 

@@ -18,7 +18,6 @@ def ratios(rows: list[dict[str, Any]], pair: str) -> list[dict[str, Any]]:
 
 
 def values(pairs: list[dict[str, Any]], *columns: str) -> dict[tuple[Any, ...], float]:
-    """The ratios, by the values of these columns."""
     return {tuple(ratio[column] for column in columns): pytest.approx(ratio["ratio"]) for ratio in pairs}
 
 

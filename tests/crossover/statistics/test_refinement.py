@@ -121,9 +121,7 @@ def test_if_single_trials_cross_several_times_all_sizes_get_trials(first: int, s
 
 @pytest.fixture
 def rows(row: Row) -> Rows:
-    """Build rows of sides, each a device and optionally a precision, whose odd trials are 2 % slower. A side with time
-    None takes 1 us x size.
-    """
+    """Build rows of sides, whose odd trials are 2 % slower; a side with time None takes 1 us x size."""
 
     def build(
         sizes: Sequence[int], times: Mapping[str, float | None], trials: int = 2, **axes: Any
@@ -149,7 +147,6 @@ def rows(row: Row) -> Rows:
 def planned(
     table: Sequence[Mapping[str, Any]], *by: str, stage: int = 1, pairs: Sequence[str] = ("device",)
 ) -> dict[tuple[Any, ...], list[int]]:
-    """The numbers of the planned trials, by axes of their cells."""
     refinements = {"mine": Refinement(1, 0.02, 0, tuple(pairs), first_trials=2)}
     cells, _ = plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, {"mine": 4})
     return {tuple(getattr(cell, axis) for axis in by): numbers for cell, numbers in cells.items()}

@@ -13,7 +13,6 @@ Row = Callable[..., dict[str, Any]]
 
 
 def run(row: Row, times: dict[int, list[float]]) -> pd.DataFrame:
-    """The trials of a run, from their times by size."""
     trials = [(size, trial, time) for size, times_s in times.items() for trial, time in enumerate(times_s, start=1)]
     return pd.DataFrame([row(size=size, trial=trial, step_time_s=time) for size, trial, time in trials])
 

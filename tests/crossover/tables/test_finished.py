@@ -19,8 +19,6 @@ CELL = "disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-4/cpu"
 
 @pytest.fixture
 def write(tmp_path: Path, row: Row) -> Callable[..., Path]:
-    """Write the row of a trial to the path that the workflow uses."""
-
     def build(trial: int, **values: Any) -> Path:
         path = tmp_path / "results" / "cells" / CELL / f"trial-{trial}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -19,8 +19,6 @@ Row = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def run(row: Row, tmp_path: Path) -> Callable[..., Path]:
-    """Write the table of a run; each row may replace default values."""
-
     def write(folder: str, *rows: dict[str, Any], **values: Any) -> Path:
         path = tmp_path / folder / "measurements.parquet"
         path.parent.mkdir()

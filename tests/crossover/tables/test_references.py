@@ -51,7 +51,6 @@ HOST = {
 
 @pytest.fixture
 def run(row: Row) -> pd.DataFrame:
-    """The trials of a finished run on a CPU and a GPU."""
     devices = {"cpu": "Xeon", "cuda": "NVIDIA H200"}
     rows = [
         row(device=device, device_name=name, size=size, started_at=f"2026-11-2{size}T10:00:00Z", **HOST)
@@ -188,7 +187,6 @@ def test_a_damaged_reference_is_rejected(
 
 
 def edit(folder: Path, **facts: object) -> None:
-    """Edit facts of a reference without a change of the checksum."""
     content = json.loads((folder / FACTS_FILE).read_text())
     content["facts"] |= facts
     (folder / FACTS_FILE).write_text(json.dumps(content))

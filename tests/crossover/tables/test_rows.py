@@ -44,7 +44,6 @@ def test_rows_are_joined_in_the_order_of_cells_and_trials(tmp_path: Path) -> Non
 
 
 def test_one_error_lists_all_unusable_rows(tmp_path: Path) -> None:
-    """Truncated and empty files, other versions, columns and types; read by one process and by several."""
     good = [written(tmp_path, size=0)]
     good += [shutil.copy(good[0], tmp_path / f"copy-{number}.parquet") for number in range(599)]
     torn = [tmp_path / f"{name}.parquet" for name in ("cut", "empty", "old", "other", "typed")]
@@ -118,7 +117,6 @@ def test_the_profile_of_the_first_trial_flags_trials_side_by_side(
 
 
 def counting(row: Row, *values: dict[str, Any]) -> int | None:
-    """The number of the repeat that is used, of several rows of one trial."""
     (selected,) = least_disturbed(table([row(**row_values) for row_values in values])).to_pylist()
     return selected["repeat"]
 
@@ -196,7 +194,6 @@ AXES = {"study": "mine", "workload": "disc_mlp", "variant": "plain", "protocol":
 
 
 def search(path: Path, **values: Any) -> Path:
-    """The file of a search."""
     plain = AXES | {"execution": "eager", "size": 3, "device": "cpu", "status": "ok", "schema_version": SEARCH_VERSION}
     path.write_text(json.dumps(plain | {"tries": [{"duration_s": 1.5}, {"duration_s": 2.0}]} | values))
     return path

@@ -18,12 +18,9 @@ pytestmark = pytest.mark.usefixtures("light_heap")
 
 STEP_S = pytest.approx(1e-3)
 CYCLES = 10
-"""Number of cycles that a step leaves."""
 
 
 class Cycle:
-    """An object that only the collector frees."""
-
     alive = 0
 
     def __init__(self) -> None:

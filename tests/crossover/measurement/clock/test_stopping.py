@@ -27,9 +27,7 @@ def test_the_quantile_is_that_of_the_t_distribution() -> None:
 
 
 def reference_half_width(samples: list[float]) -> float:
-    """scipy's t interval over numpy's medians of 20 equal batches, without the oldest samples that do not fill a
-    batch.
-    """
+    """scipy's t interval over numpy's medians of 20 equal batches of the latest samples."""
     medians = np.median(np.array(samples[len(samples) % 20 :]).reshape(20, -1), axis=1)
     low, high = stats.t.interval(0.95, 19, loc=medians.mean(), scale=stats.sem(medians))
     return float((high - low) / 2 / medians.mean())
@@ -47,7 +45,6 @@ def test_there_is_no_interval_below_20_samples() -> None:
 
 
 def samples_until(rule: Callable[[Course], bool], samples: list[float]) -> int:
-    """The number of samples after which a stopping criterion is met."""
     course = Course()
     for sample in samples:
         course.add(sample, 1)

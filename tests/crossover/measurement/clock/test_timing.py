@@ -106,7 +106,6 @@ def test_no_sample_is_dropped() -> None:
 
 
 def slow(pauses_s: dict[int, int]) -> FakeDevice:
-    """A device with steps of 1 s, and pauses after some of them."""
     return FakeDevice(SECOND, pauses_ns={step: seconds * SECOND for step, seconds in pauses_s.items()})
 
 

@@ -65,7 +65,6 @@ def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def gpu(**changed: Any) -> dict[str, Any]:
-    """NVML's answers for a busy GPU."""
     return {
         "nvmlDeviceGetClockInfo": 1980,
         "nvmlDeviceGetComputeRunningProcesses_v3": [],
@@ -75,7 +74,6 @@ def gpu(**changed: Any) -> dict[str, Any]:
 
 
 def around(device: str, uuid: str | None, nvml: Any) -> dict[str, Any]:
-    """The columns of a trial during which the GPU's state does not change."""
     readings = Surroundings(device, uuid, nvml)
     readings.counts()
     readings.counts()
@@ -208,8 +206,7 @@ def test_energy_is_read_only_for_a_whole_gpu(fake_nvml: Callable[..., Any]) -> N
 
 @pytest.fixture
 def machine(kernel: Callable[..., Path]) -> Path:
-    """A machine with two packages, a domain within the first package, the platform, and a second interface to the first
-    package."""
+    """Two packages, a domain within the first, the platform, and a second interface to the first package."""
     domains = {
         "intel-rapl:0": "package-0",
         "intel-rapl:0:0": "core",

@@ -66,8 +66,6 @@ class Accelerator:
 
 
 class Cycle:
-    """Memory that only a garbage collection frees."""
-
     def __init__(self, gpu: Accelerator, count: int) -> None:
         self.myself, self.gpu, self.count = self, gpu, count
         gpu.allocate(count)
@@ -78,7 +76,6 @@ class Cycle:
 
 @pytest.fixture
 def steps() -> list[str]:
-    """The steps that ran, in order."""
     return []
 
 
@@ -88,7 +85,6 @@ def subject(steps: list[str]) -> Subject:
 
 
 def both(step: Callable[[], None], subject: Subject, kind: str, uuid: str | None = None) -> dict[str, Any]:
-    """Measure the peak and split it into its parts."""
     peak = measure_memory(step, torch.device(kind), uuid)
     return peak | split_memory(subject, torch.device(kind), peak)
 

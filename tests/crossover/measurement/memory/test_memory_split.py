@@ -57,10 +57,7 @@ def split_training(
 
 
 def test_a_large_batch_peaks_where_the_activation_function_is_differentiated() -> None:
-    """At the peak, the ReLU's output, two gradients of its size and the last layer's parameter gradients exist.
-
-    The first layer's output is not kept, and the batch is resident.
-    """
+    """At the peak, the ReLU's output, two gradients of its size and the last layer's parameter gradients exist."""
     split = split_training(two_layers())
     assert parts(split) == (PARAMETER_BYTES, LAST_LAYER_BYTES, 0, RELU_BYTES, ROWS * 10 * 4)
     assert split.added_bytes == RELU_BYTES + LAST_LAYER_BYTES
@@ -126,7 +123,6 @@ def test_sparse_gradients_count_as_their_indices_and_values() -> None:
 
 
 def test_shared_parameters_count_once() -> None:
-    """Two parameters on one storage have a gradient each."""
     assert parts(split_training(Tied(), rows=1))[:2] == (400, 800)
 
 
@@ -214,7 +210,6 @@ def test_a_step_that_fails_leaves_no_hooks() -> None:
 
 
 def bytes_of(ledger: Ledger, moment: int) -> dict[str, int]:
-    """Bytes at a tick by role, without zeros."""
     return {role: count for role, count in ledger.bytes_at(moment).items() if count}
 
 

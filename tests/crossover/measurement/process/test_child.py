@@ -32,7 +32,6 @@ def build(width, batch_size):
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialJob:
-    """A trial of a user's model in the working folder."""
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)

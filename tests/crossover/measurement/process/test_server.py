@@ -49,12 +49,11 @@ def job(tmp_path: Path) -> TrialJob:
 
 @pytest.fixture
 def long_job(job: TrialJob) -> TrialJob:
-    """A trial that does not end by itself."""
     return replace(job, effort=replace(job.effort, timed_min_s=1000, timed_max_s=1000))
 
 
 def servers(folder: Path) -> list[psutil.Process]:
-    """The servers with sockets in a folder, without their forks."""
+    """The trial servers, without their forks."""
     processes = {
         process.pid: process
         for process in psutil.process_iter(["status", "cmdline"])  # skips processes that end meanwhile

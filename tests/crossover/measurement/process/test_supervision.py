@@ -45,8 +45,6 @@ class FakeChild:
 
 
 class Clock:
-    """A clock that advances by a second at each reading."""
-
     now = 0.0
 
     def __call__(self) -> float:

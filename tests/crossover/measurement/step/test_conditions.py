@@ -38,7 +38,6 @@ pytestmark = pytest.mark.usefixtures("own_switches")
 
 
 def wanted(precision: str) -> dict[str, Any]:
-    """The settings of a precision."""
     on_gpu = "tf32" if precision == "tf32" else "ieee"
     leaves = dict.fromkeys(("cuda.matmul", "cudnn.conv", "cudnn.rnn"), on_gpu)
     leaves |= dict.fromkeys(("mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn"), "ieee")
@@ -46,7 +45,6 @@ def wanted(precision: str) -> dict[str, Any]:
 
 
 def read(switch: str) -> Any:
-    """The current value of a setting in torch."""
     return attrgetter(switch)(torch.backends)
 
 

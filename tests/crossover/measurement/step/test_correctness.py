@@ -116,8 +116,6 @@ def is_right(answer: Answer) -> bool:
 
 
 def with_output_hook(change: Change) -> Callable[[nn.Module], nn.Module]:
-    """Change a model's outputs, but not the names of its weights."""
-
     def hook(right: Any) -> nn.Module:
         right.register_forward_hook(lambda _module, _inputs, outputs: change(outputs))
         return right
@@ -126,8 +124,6 @@ def with_output_hook(change: Change) -> Callable[[nn.Module], nn.Module]:
 
 
 class HalfBackward(torch.autograd.Function):
-    """Returns values unchanged, and halves their gradients."""
-
     @staticmethod
     def forward(_: Any, values: torch.Tensor) -> torch.Tensor:
         return values.clone()
@@ -199,8 +195,6 @@ def test_an_unused_parameter_has_no_gradient_and_is_no_error() -> None:
 
 
 def test_dropout_is_no_error_and_is_restored() -> None:
-    """For each kind of module with dropout in torch."""
-
     def with_dropout() -> nn.Module:
         return Applied(
             lambda model, x: model.recurrent(model.encoder(model.drop(x.unsqueeze(1).expand(-1, 3, -1))))[0],
@@ -392,10 +386,7 @@ def test_a_model_for_a_fixed_batch_size_is_compared_on_the_whole_batch() -> None
 def checked_inference(
     batch: torch.Tensor, change: Change = lambda outputs: outputs
 ) -> tuple[Answer, list[int], list[int]]:
-    """Check an inference with weight 2 and changed outputs.
-
-    Returns the verdict, and the batch sizes that the task's model and the exact model received.
-    """
+    """The verdict on an inference, and the batch sizes that the task's model and the exact model received."""
     timed: list[int] = []
     exact: list[int] = []
 
@@ -443,7 +434,6 @@ def test_wrong_rows_among_those_compared_are_found(
 
 
 def mixed(outputs: torch.Tensor) -> torch.Tensor:
-    """Make the rows of the outputs depend on each other."""
     return outputs - outputs.mean(dim=0)
 
 

@@ -31,8 +31,6 @@ pytestmark = [  # warnings raised by torch itself
 
 
 class Perceptron(nn.Module):
-    """A model that defines `forward`, as most do."""
-
     def __init__(self) -> None:
         super().__init__()
         self.inner, self.outer = nn.Linear(3, 8), nn.Linear(8, 1)
@@ -237,8 +235,6 @@ def test_a_step_that_fails_only_during_the_capture_is_unsupported(cuda: list[str
 
 
 class Lengths(TinyTraining):
-    """A task whose batches have the given lengths, in turn."""
-
     def __init__(self, model: nn.Module, lengths: list[int]) -> None:
         super().__init__(model, [torch.randn(2, length, 3) for length in lengths], learning_rate=0.01)
         self.taken = 0

@@ -48,7 +48,6 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def from_host(task: Any, pinned: bool = True) -> Any:
-    """A task on the fake GPU with its batches in host memory."""
     task.arithmetic = replace(task.arithmetic, device=GPU)
     copy_each_step(task, pinned)
     return task

@@ -48,8 +48,6 @@ def derivative() -> nn.Module:
 
 
 def attention() -> nn.Module:
-    """A model with attention over the inputs' heads, and a weight to train."""
-
     def forward(model: Any, inputs: torch.Tensor) -> torch.Tensor:
         heads = inputs * model.scale
         return functional.scaled_dot_product_attention(heads, heads, heads)
@@ -136,7 +134,6 @@ def test_times_of_operators_are_those_of_the_device_however_many_there_are(count
     host_us, done_us = [0], [0]
 
     def mark() -> int:
-        """The time at which the device reaches this place in its queue."""
         if next(calls) % 2:
             host_us[0] += 20
             done_us[0] = max(host_us[0], done_us[0]) + next(durations_us)

@@ -49,8 +49,6 @@ FROZEN = ("steps", "seen", "share")
 
 
 class Stateful(nn.Module):
-    """A linear layer whose outputs depend on the number of steps so far."""
-
     def __init__(self, factor: Callable[[Any], float]) -> None:
         super().__init__()
         self.layer = nn.Linear(4, 1)
@@ -92,7 +90,6 @@ def test_a_graph_is_wrong_if_results_depend_on_frozen_state(rule: Callable[[Any]
 
 @pytest.mark.parametrize("mode", ["train", "infer"])
 def test_a_graph_passes_if_nothing_depends_on_frozen_state(mode: str) -> None:
-    """The model counts steps, but its outputs do not depend on the count."""
     model = Stateful(lambda _: 2.0)
     task = training(model) if mode == "train" else TinyInference(model, torch.randn(8, 4))
     answer = Graph(task, model).answer()
@@ -107,7 +104,6 @@ def scaled(weight: torch.Tensor) -> None:
 
 
 def test_a_replay_that_updates_the_weights_differently_is_wrong() -> None:
-    """The first step's loss is the same, but its update differs."""
     model = Stateful(lambda _: 1.0)
     task = training(model)
     answer = Graph(task, model, lambda: scaled(model.layer.weight)).answer()

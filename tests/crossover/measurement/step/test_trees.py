@@ -23,8 +23,6 @@ class Rows:
 
 
 class Graph:
-    """A graph that is moved as a whole, as in graph libraries."""
-
     def __init__(self, nodes: torch.Tensor, parts: list[Any]) -> None:
         self.nodes, self.parts = nodes, parts
 

@@ -15,7 +15,6 @@ SMALL = {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64, "
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A narrow model on short sequences."""
     monkeypatch.setattr(bert, "SHAPE", SMALL)
     monkeypatch.setattr(bert, "SEQUENCE_LENGTH", 16)
 
@@ -28,7 +27,6 @@ def without_dropout(model: nn.Module) -> None:
 
 
 def make_task(variant: str = "plain") -> Any:
-    """A task of two layers and four sequences."""
     task = task_of(cell_of("bert", 2, 4, variant=variant))
     without_dropout(task.model)
     return task
@@ -55,7 +53,6 @@ def test_a_step_is_that_of_the_source() -> None:
 
 
 def gradients(task: Any) -> torch.Tensor:
-    """The gradients passed to the optimizer, as one vector."""
     parts: list[torch.Tensor] = []
     task.optimizer.step = lambda: parts.extend(p.grad.flatten().clone() for p in task.model.parameters())
     task.step()

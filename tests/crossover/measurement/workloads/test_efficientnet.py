@@ -15,7 +15,6 @@ SIDE = 32
 
 @pytest.fixture(scope="module")
 def plain() -> Any:
-    """An unmodified task, shared by the tests."""
     return task_of(cell_of("efficientnet", SIDE))
 
 

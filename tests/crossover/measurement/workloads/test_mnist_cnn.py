@@ -38,8 +38,6 @@ class PlainNet(nn.Module):
 
 
 class PlainRows(Dataset[tuple[torch.Tensor, int]]):
-    """The dataset of the source."""
-
     def __len__(self) -> int:
         return len(DATA["labels"])
 
