@@ -51,7 +51,7 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
     with without_garbage_collection():
         for turn, start in enumerate(range(0, steps, TURN_STEPS)):
             if turn % 2:
-                order.reverse()
+                order.reverse()  # so that a steady drift affects all methods equally
             else:
                 random.shuffle(order)
             for method in order:
