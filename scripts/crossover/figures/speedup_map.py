@@ -33,7 +33,9 @@ def _draw_map(view: StudyView) -> Figure:
     second = second_axis(view.spec)
     ratios = _speedups(view.tables.ratios)
     if second is None or ratios.empty:
-        return blank_figure(view.title, "No cell has both sides, or the study has a single axis.")
+        return blank_figure(
+            view.title, "No speed-up over the CPU was measured, or an axis has fewer than three values."
+        )
     over_cores = view.x_axis == CPU_THREADS
     across, along = "baseline_threads" if over_cores else X_AXES[view.x_axis], X_AXES[second]
     panel_axes = [axis for axis in series_axes(view.x_axis) if axis != along]

@@ -50,7 +50,7 @@ class Machine:
     torch_version: str
     driver_version: str | None
     note: str | None = None
-    """Reason why a GPU of this machine cannot be used, if one was found."""
+    """Why a GPU found on this machine cannot be used; None without such a reason."""
     nodes: Nodes | None = None
     elsewhere: bool = False
     """True if jobs are sent to other machines."""

@@ -25,9 +25,9 @@ often return infinity for few cells of three trials each.
 def with_shared_spread(cells: Sequence[SampleMean], resolution: float) -> list[SampleMean]:
     """The same means, with variances and degrees of freedom from the trials of all cells of a series.
 
-    A cell of one trial gets the common variance. Any other cell gets the mean of the common variance and its own,
-    weighted by their degrees of freedom, but no less than its own, since a larger spread than in other cells may be
-    real. `resolution` as in `reading_error`.
+    A cell of one trial gets the common variance. If fewer than two cells have several trials, all are returned
+    unchanged. Any other cell gets the mean of the common variance and its own, weighted by their degrees of freedom,
+    but no less than its own, since a larger spread than in other cells may be real. `resolution` as in `reading_error`.
     """
     freedom = np.array([cell.freedom for cell in cells], float)
     repeated = freedom > 0

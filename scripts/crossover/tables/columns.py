@@ -58,7 +58,7 @@ class Row:
     seed: int | None = column("seed of weights and data order, to which a trial adds its number")
     status: str | None = column("status of the trial or training: " + ", ".join(STATUSES))
     reason: str | None = column(
-        "reason for a status other than ok; otherwise notes on the step, and passes after the timing that failed"
+        "reason for a status other than ok; otherwise notes on the step, and errors of passes after the timing"
     )
 
     device_name: str | None = column("name of the device")

@@ -1,1 +1,1 @@
-"""The host of a trial: its description, counters and energy."""
+"""Description of a trial's host, counters of the host and the GPU, and energy of the measured device."""

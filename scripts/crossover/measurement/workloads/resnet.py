@@ -3,8 +3,8 @@
 The source times both passes on 16 resident images and discards the gradients. The models come from transformers. They
 have as many parameters as torchvision's (11,689,512 with 18 layers, 25,557,032 with 50) and, like the source's, the
 stride in the 3x3 convolution of a bottleneck and batch norm in training mode. The backward pass starts from a cross
-entropy with random labels rather than from random numbers as in the source, which does not change the work. The
-source's ResNet-200 and VGG are omitted.
+entropy with random labels rather than from random numbers as in the source, which does not change the work. Of the
+source's models, only the ResNets with 18 to 152 layers are included.
 """
 
 from __future__ import annotations
