@@ -80,7 +80,7 @@ def _as_list(values: Any) -> Any:
 def _one_name(text: str) -> str:
     names = re.split(r"[\s,]+", text)
     if "," in text or (len(names) > 1 and all(name.isdigit() for name in names)):
-        raise problem(f"'{text}' is one name; allowed: a list for several, such as [{','.join(names)}]")
+        raise problem(f"'{text}' is read as a single name; allowed: one name, or a list such as [{','.join(names)}]")
     return text
 
 

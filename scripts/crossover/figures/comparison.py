@@ -35,7 +35,7 @@ class Row:
     values: Mapping[str, Any] = field(default_factory=dict)
     """Values by quantity; `low` and `high` are the ends of the time's interval."""
     status: str = ""
-    """Of a cell that is not ok; shown if it has no time."""
+    """Status of a cell that is not ok, shown in place of a missing time; otherwise empty."""
     projected: bool = False
     """Whether the time of a run is projected from the time of fewer steps."""
 

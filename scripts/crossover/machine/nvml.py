@@ -266,8 +266,8 @@ def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> i
     In a container, it may list the host's ids, ids of 0, or nothing. If it lists new processes, one of them is then
     assumed to be this process. A list that stays empty while this process computes gives no information.
 
-    Limits: a driver that shows a container only its own processes hides the others. A foreign process that starts
-    during the trial counts as this process if this process is hidden.
+    Limitations: processes outside a container are not counted if the driver shows the container only its own. A foreign
+    process that starts during the trial counts as this process if this process is hidden.
     """
     if before.processes is None or after.processes is None:
         return None

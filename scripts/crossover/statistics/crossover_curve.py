@@ -41,7 +41,8 @@ class Advantages:
     incomplete: tuple[float, ...]
     """Sizes at which a side has no time."""
     shared: SampleMean = WITHOUT_ERROR
-    """The contender, if the same cell is compared at every size; `variance` and `fourth` do not include its error."""
+    """Mean of the contender if it is the same cell at every size, else WITHOUT_ERROR. Its error is common to all sizes,
+    so `variance` and `fourth` exclude it."""
 
     @property
     def has_intervals(self) -> bool:

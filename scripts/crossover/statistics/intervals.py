@@ -27,8 +27,9 @@ FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL = COMPARISONS
 """Outcomes of comparing a contender with a baseline. For values other than times, callers may rename the first two."""
 
 ONE_TRIAL_LEAD = 2.0
-"""Minimum speed-up that counts as significant without `has_intervals`. Of 54 pairs of single trials of the same step on
-the same device of an H100 host, 17 differed by a factor of more than 1.25 and none by a factor of 2.
+"""Minimum speed-up, of either side, that counts as significant in a series without enough intervals (`has_intervals`).
+Of 54 pairs of single trials of the same step on the same device of an H100 host, 17 differed by a factor of more than
+1.25 and none by a factor of 2.
 """
 
 CLOCK_S = 1e-9

@@ -29,7 +29,8 @@ OF_STEPS = {TIME: "step_time{}_s", "energy": "energy_per_step{}_j", MONEY: "pric
 OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"}
 
 LEAST_RANKED = 3
-"""Minimum number of sides in a ranking other than one of two CPUs; two other sides are compared by their crossover."""
+"""Minimum number of sides in a ranking. Two sides are ranked only if both are CPUs; otherwise their crossover is the
+answer."""
 
 
 def line_axes(x_axis: str) -> list[str]:

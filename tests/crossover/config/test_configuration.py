@@ -94,7 +94,7 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_without_it_changes_
     [
         ({"studies": ["mime"]}, "studies: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),
         ({"studies": []}, "studies: the list is empty; allowed: a list of 1 or more values, each a name"),
-        ({"sizes": "16 64"}, "sizes: '16 64' is one name; allowed: a list for several, such as [16,64]"),
+        ({"sizes": "16 64"}, "sizes: '16 64' is read as a single name; allowed: one name, or a list such as [16,64]"),
         ({"devices": ["cpu", "gpu"]}, "devices.1: 'gpu' is not allowed; allowed: cpu, cuda, mps, xpu"),
         ({"devices": ["cpu", "cpu"]}, "devices: ['cpu', 'cpu'] has a repeated value"),
         ({"overrides": {"mime": {}}}, "overrides: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),

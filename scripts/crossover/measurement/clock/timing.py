@@ -35,8 +35,8 @@ BLOCK_TRIES = 2
 """Tries of a block length; the fastest counts, because a stall must not shorten the blocks."""
 
 COLLECT_AFTER = 100
-"""Garbage is collected between two blocks if there are more new objects than this. A training leaves about one per
-step. Collecting 100 new objects takes 4 us, collecting all objects of a process with torch 0.1 s."""
+"""Garbage is collected between two blocks if there are more new objects than this. Training leaves about one such
+object per step. Collecting 100 new objects takes 4 us, collecting all objects of a process with torch 0.1 s."""
 
 Step = Callable[[], object]
 

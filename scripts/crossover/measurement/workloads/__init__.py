@@ -92,7 +92,8 @@ def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithme
 
 
 def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
-    """Read a workload's dataset into host memory, {} without a path; raises UserError for another or a damaged file."""
+    """Read a workload's dataset into host memory; {} if `path` is None. Raises UserError if the file is missing,
+    damaged or contains a different dataset."""
     if path is None:
         return {}
     if not Path(path).is_file():
