@@ -149,7 +149,8 @@ class ClaimKeys(GivenKeys):
     statement: Text = Field(description="The statement, in a clause.")
     source: Text | None = Field(
         None,
-        description="Author, title and date of the source, or `ours` for our own statements; null takes `published.source`.",
+        description="Author, title and date of the source, or `ours` for our own statements; null takes "
+        "`published.source`.",
     )
     published: Annotated[float, Field(strict=True, ge=0, le=MOST_PUBLISHED)] | Text | None = Field(
         None, description="The published value, if it differs from the tested range; or null."
