@@ -107,7 +107,7 @@ class Packed(nn.Module):
         return self.scores(state[-1])
 
 
-class Texts(Dataset):  # type: ignore[type-arg]
+class Texts(Dataset):
     def __len__(self) -> int:
         return 256
 

@@ -156,7 +156,7 @@ def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
         preset = PRESETS[case.effort]
         history = refine(machine, first_grid(case.factor), preset.trials, preset.refinement)
         if len(true) and (drift := machine.mean_drift):
-            true = true_crossings(lambda n, add=drift, of=advantage: of(n) + add, float(np.median(true)))  # type: ignore[misc]
+            true = true_crossings(lambda n, add=drift, of=advantage: of(n) + add, float(np.median(true)))
         grown = history[preset.refinement.bisections]
         estimates = {"ours": history[-1], "ours_without_further_trials": grown, "ours_first_grid": history[0]}
         if number % OTHERS_EVERY == 0 and case.crossing == INSIDE:

@@ -138,7 +138,7 @@ class Machine:
         for size, sides in before.items():
             truth = float(self.advantage(np.array([size]))[0]), 0.0
             new = trials - len(sides[0])
-            self.samples[size] = tuple(  # type: ignore[assignment]
+            self.samples[size] = tuple(
                 np.concatenate([old, mean + rounds[:new, None] + self._trials(new, sd)])
                 for old, mean, rounds, sd in zip(sides, truth, drift.T, self.sds_of_sizes[size], strict=True)
             )

@@ -163,4 +163,5 @@ def _places(line: pd.Series, points: Sequence[float]) -> str | None:
 
 
 def _number(value: object) -> float | None:
+    # A cell of a table may be of any type for mypy.
     return None if value is None or pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
-from yaml.cyaml import CParser  # type: ignore[attr-defined]
+from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs lack it
 from yaml.resolver import BaseResolver
 
 from crossover.config.key_types import PROBLEM, json_schema
@@ -79,7 +79,7 @@ def read_yaml(path: Path) -> Any:
 
 def _load(text: str, where: str) -> Any:
     try:
-        return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]
+        return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]  # the stubs know no loaders of others
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

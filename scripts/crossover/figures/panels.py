@@ -309,7 +309,7 @@ def _tick_x(view: StudyView, grid: Sequence[Axes], words: Mapping[float, str] | 
     log_ticks(grid[-1].xaxis, worded(count_text))
     above = grid[0].secondary_xaxis("top")
     above.set_xlabel(str(view.cells["size_name"].iloc[0]))
-    size_ticks(above, names, refined)  # type: ignore[arg-type]
+    size_ticks(above, names, refined)  # type: ignore[arg-type]  # a secondary axis is like Axes here
     return None
 
 

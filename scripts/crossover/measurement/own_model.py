@@ -291,7 +291,8 @@ class _OwnTask(Task):
     def _changed(self, change: Change, batch: Batch) -> Batch:
         """The batch with `change` applied to each tensor, except to the parts that the Step's `host` names."""
         on_host = self._ids_on_host(batch)
-        return map_tensors(lambda tensor: tensor if id(tensor) in on_host else change(tensor), batch)  # type: ignore[no-any-return]
+        changed: Batch = map_tensors(lambda tensor: tensor if id(tensor) in on_host else change(tensor), batch)
+        return changed
 
     def move_batches(self, move: Change) -> None:
         self.resident_batch = self._changed(move, self.resident_batch)
@@ -403,7 +404,8 @@ class OwnTraining(_OwnTask, TrainingTask):
                 f"{shown}: the step of {type(optimizer).__name__} needs a closure; give the whole step, Step(run=...), "
                 "which calls optimizer.step(closure)"
             )
-        return optimizer  # type: ignore[no-any-return]
+        checked: torch.optim.Optimizer = optimizer
+        return checked
 
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
         arithmetic = self.arithmetic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +53,8 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _is_any(kinds: tuple[object, ...], column: pa.ChunkedArray) -> bool:
-    return any(is_kind(column.type) for is_kind in kinds)  # type: ignore[operator]
+def _is_any(kinds: tuple[Any, ...], column: pa.ChunkedArray) -> bool:
+    return any(is_kind(column.type) for is_kind in kinds)
 
 
 def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> npt.NDArray[np.float32]:

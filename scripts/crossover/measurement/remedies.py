@@ -166,7 +166,7 @@ class HostCopies(TorchDispatchMode):
     """Counts the bytes of the dense tensors, except scalars, that are copied from host memory to the device."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # torch has no types here
         self.bytes = 0
         self.pinned = True
 
@@ -194,7 +194,8 @@ def _on_host_batch(
 
     def copied(source: Inputs, wait: bool) -> Inputs:
         devices = iter(targets)
-        return map_batch(lambda tensor: tensor.to(next(devices), non_blocking=not wait), source)  # type: ignore[no-any-return]
+        copies: Inputs = map_batch(lambda tensor: tensor.to(next(devices), non_blocking=not wait), source)
+        return copies
 
     def step(source: Inputs, wait: bool, copy_first: bool) -> None:
         execution.run(*(copied(source, wait) if copy_first else source))

@@ -163,7 +163,8 @@ def _named(model: Model) -> Callable[..., Any]:
         raise UserError(f"{model.shown} is a generator, since it has a yield; allowed: a plain function, {SIGNATURE}")
     if not callable(function):
         raise UserError(f"{model.shown} is {kind_of(function)}; allowed: a function, {SIGNATURE}")
-    return function  # type: ignore[no-any-return]
+    checked: Callable[..., Any] = function
+    return checked
 
 
 def _count_of_arguments(function: Callable[..., Any]) -> int:
@@ -232,9 +233,11 @@ def _as_a_library(model: Model) -> Iterator[None]:
         raise SystemExit(f"argparse: {message}")
 
     sys.argv[:] = [model.origin]
-    error, argparse.ArgumentParser.error = argparse.ArgumentParser.error, refuse  # type: ignore[assignment, method-assign]
+    parser_type: Any = argparse.ArgumentParser
+    error, parser_type.error = parser_type.error, refuse
     try:
         yield
     finally:
-        argparse.ArgumentParser.error = error  # type: ignore[method-assign]
-    warnings.filters[:] = [entry for entry in warnings.filters if entry[0] != "error"]  # type: ignore[index]
+        parser_type.error = error
+    filters: Any = warnings.filters  # for mypy, a sequence that cannot be changed
+    filters[:] = [entry for entry in filters if entry[0] != "error"]

@@ -37,7 +37,7 @@ def leaser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Leaser:
     def begin(
         device: str = "cuda", environment: dict[str, str] | None = None, nvml: FakeNvml = TWO, **values: Any
     ) -> Any:
-        monkeypatch.setitem(sys.modules, "pynvml", nvml)  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, "pynvml", nvml)
         return lease(device, {LEASES: str(folder), **(environment or {})}, **({"holder": "me", "tell": never} | values))
 
     return begin
@@ -54,7 +54,7 @@ def test_gpus_passed_by_the_main_process_are_leased_without_nvml(
     leaser: Leaser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The CPUs near each GPU are passed, too."""
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-1", near=(0, 3)), FakeGpu("GPU-2")))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-1", near=(0, 3)), FakeGpu("GPU-2")))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
     monkeypatch.setenv(HANDED_DOWN, "")
     hand_down_gpus()

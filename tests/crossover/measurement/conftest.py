@@ -30,7 +30,7 @@ def own_switches() -> Iterator[None]:
 
     threads = torch.get_num_threads()
     yield
-    torch.backends.fp32_precision = "none"  # type: ignore[attr-defined]
+    torch.backends.fp32_precision = "none"
     set_switches("fp32", threads)
 
 

@@ -111,7 +111,7 @@ class TestLoaders:
 
     def test_inputs_that_are_a_tuple_are_several_arguments(self) -> None:
         items = [((torch.zeros(2), torch.ones(3)), 7)] * 4
-        inputs, targets = next(batches_of(step(DataLoader(items, batch_size=4)), 4, "here"))  # type: ignore[arg-type]
+        inputs, targets = next(batches_of(step(DataLoader(items, batch_size=4)), 4, "here"))
         assert type(inputs) is tuple
         assert [part.shape for part in inputs] == [(4, 2), (4, 3)]
         assert targets.tolist() == [7] * 4

@@ -102,7 +102,7 @@ def test_with_several_gpus_compared_cells_stay_close_in_each_round(at_once: int)
     assert [trial for trial, _ in groupby(number for _, number in order)] == [1, 2]
     for number in (1, 2):
         position_of = {cell: position for position, (cell, trial) in enumerate(order) if trial == number}
-        pairs = {replace(cell, device=""): [] for cell in position_of}  # type: ignore[var-annotated]
+        pairs = {replace(cell, device=""): [] for cell in position_of}
         for cell, position in position_of.items():
             if cell.device in ("cpu", "cuda"):  # the CPU on fewer cores is not part of a first answer
                 pairs[replace(cell, device="")].append(position)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -47,11 +48,29 @@ def test_text_is_escaped_for_markdown() -> None:
     assert in_code("a `b` c") == "`` a `b` c ``"
 
 
+def worded(macro: str, values: Mapping[str, object]) -> str:
+    environment = environment_of(Path(__file__).parents[3] / "report")
+    template = environment.from_string(f'{{% import "words.j2" as words %}}{{{{ words.{macro}(values) }}}}')
+    return template.render(values=values).strip()
+
+
 @pytest.mark.parametrize("source", ["ours", "a published source"])
 def test_every_verdict_on_a_claim_has_words(source: str) -> None:
-    environment = environment_of(Path(__file__).parents[3] / "report")
-    template = environment.from_string('{% import "words.j2" as words %}{{ words.verdict(claim) }}')
-    texts = [template.render(claim={"verdict": verdict, "source": source}).strip() for verdict in VERDICTS]
+    texts = [worded("verdict", {"verdict": verdict, "source": source}) for verdict in VERDICTS]
     ours = ["✓ holds", "≈ may hold", "✗ does not hold"]
     published = ["✓ reproduced", "≈ compatible", "✗ differs"]
     assert texts == [*(ours if source == "ours" else published), "? inconclusive", "– no data"]
+
+
+@pytest.mark.parametrize(
+    ("status", "value", "text"),
+    [
+        ("less", 0.9, "bf16 takes 10 % less memory than fp32"),
+        ("equivalent", 1.0, "bf16 needs the same memory as fp32"),
+        ("inconclusive", 1.0, "bf16 needs the same memory as fp32"),
+        ("inconclusive", 1.5, "no significant difference in memory between bf16 and fp32"),
+    ],
+)
+def test_memory_of_two_sides_is_compared_in_words(status: str, value: float, text: str) -> None:
+    values = {"quantity": "peak_allocated_bytes", "status": status, "value": value, "winner": "bf16", "loser": "fp32"}
+    assert worded("asked_ratio", values) == text

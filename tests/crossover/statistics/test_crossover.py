@@ -134,7 +134,7 @@ def drawn(seed: int, sizes: Sequence[float], trials: int = 4, noise: float = 0.0
     """Trials of a CPU with a knee and a GPU with a constant part, which cross near 130."""
     draw = np.random.default_rng(seed)
     return {
-        size: tuple(  # type: ignore[misc]
+        size: tuple(
             list(truth * np.exp(draw.normal(0, noise, draw.integers(2, trials + 1))))
             for truth in (size * (1 + size / 200) / 200, 1 + size / 2000)
         )

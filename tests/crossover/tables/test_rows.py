@@ -32,7 +32,7 @@ def table(rows: list[dict[str, Any]]) -> pa.Table:
 
 def written(folder: Path, **values: object) -> Path:
     path = folder / f"{'-'.join(map(str, values.values()))}.parquet"
-    write_record(Measurement(study="s", **values), path)  # type: ignore[arg-type]
+    write_record(Measurement(study="s", **values), path)
     return path
 
 

@@ -34,7 +34,7 @@ class SameDraws(TorchFunctionMode):
         self.drew = False
         random.seed(0)
         np.random.seed(0)
-        super().__enter__()  # type: ignore[no-untyped-call]
+        super().__enter__()  # type: ignore[no-untyped-call]  # torch has no types here
         return self
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -86,7 +86,7 @@ class RoundingNoise(TorchDispatchMode):
     """
 
     def __init__(self, share: float, seed: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # torch has no types here
         self.random = random.Random(seed)
         self.share = share
         generator = torch.Generator().manual_seed(seed)

@@ -85,7 +85,7 @@ class OperatorWork(TorchDispatchMode):
     """
 
     def __init__(self, products: Collection[Any], target: OpenDevice) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # torch has no types here
         self.products = products
         self.mark = target.mark or time.perf_counter
         self.between_s = target.between_s or (lambda begin, end: end - begin)
@@ -205,7 +205,7 @@ class OperatorGaps(TorchDispatchMode):
     """Sums the gaps between operators, each less CALLING_S."""
 
     def __init__(self, clock_s: Callable[[], float]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # torch has no types here
         self.clock_s = clock_s
         self.seconds = 0.0
         self.gap_begin_s = clock_s()

@@ -50,7 +50,7 @@ class Arithmetic:
         """
         for parameter in model.parameters():
             parameter.grad = None
-        model._apply(self.place)  # type: ignore[no-untyped-call]
+        model._apply(self.place)  # type: ignore[no-untyped-call]  # torch has no types here
         return model
 
     def autocast(self) -> AbstractContextManager[Any]:

@@ -85,7 +85,7 @@ class Classification(InferenceTask):
         images = draw_normal(arithmetic, cell.batch_size, 3, cell.size, cell.size).contiguous(memory_format=layout)
         super().__init__(build_model(cell.size), arithmetic, (images,))
         model: nn.Module = self.model
-        model.to(memory_format=layout)  # type: ignore[call-overload]
+        model.to(memory_format=layout)  # type: ignore[call-overload]  # torch annotates it for 4 dimensions only
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (model(*inputs).logits,)

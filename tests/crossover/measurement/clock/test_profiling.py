@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crossover.measurement.clock.profiling import COPY_IN, COPY_OUT, PROFILED_STEPS, covered, profile_device
 
-DeviceType: Any = torch.autograd.DeviceType  # type: ignore[attr-defined]
+DeviceType: Any = torch.autograd.DeviceType
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12))))

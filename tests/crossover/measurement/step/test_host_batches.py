@@ -98,7 +98,7 @@ def test_a_cuda_graphs_batch_is_copied_from_the_host_and_its_results_are_copied_
 
     def capture(task: Task, buffers: Any) -> Graph:
         task.run(*buffers)
-        return Graph(buffers[0], task.seen[-1])  # type: ignore[attr-defined]
+        return Graph(buffers[0], task.seen[-1])
 
     monkeypatch.setattr("crossover.measurement.step.execution.capture", capture)
     ready = prepare(task, "cuda-graph")
@@ -174,6 +174,6 @@ def test_a_user_step_without_a_loss_to_copy_and_sparse_batches_to_pin_are_unsupp
 
 def test_a_workload_that_makes_its_batches_on_the_device_is_unsupported() -> None:
     task = TinyInference(linear(1.0), torch.ones(1, 1))
-    task.next_inputs = lambda: (torch.ones(1, 1, device="meta"),)  # type: ignore[method-assign]
+    task.next_inputs = lambda: (torch.ones(1, 1, device="meta"),)
     with pytest.raises(UnsupportedError, match="makes its batches on the device"):
         from_host(task, pinned=False)
