@@ -13,7 +13,7 @@ from crossover.answers.vocabulary import Row, estimate, flags_of, trials_columns
 from crossover.config.words import BASELINE, is_cpu, series_axes
 from crossover.statistics.bounds import LAUNCH
 from crossover.statistics.bounds import PAIR as BOUND
-from crossover.statistics.machines import first_places, is_ranking, line_axes, sides_of
+from crossover.statistics.machines import first_places, is_ranking, ranking_axes, sides_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_factors
 from crossover.tables.frames import first_row, records, rows_with, with_x
@@ -22,20 +22,20 @@ from crossover.tables.references import facts_of
 from crossover.tables.run_tables import RunTables
 
 
-def ranked_line(tables: RunTables, x_axis: str) -> pd.DataFrame:
+def ranked_series(tables: RunTables, x_axis: str) -> pd.DataFrame:
     """Rows of table `machines` for the first series, in the order of the crossovers, whose devices can be ranked."""
     crossovers = tables.crossovers
     of_devices = crossovers["pair"].isin(["device", REFERENCE]) & (crossovers["baseline"] == BASELINE)
     for crossover in records(crossovers[of_devices]):
-        line = rows_with(tables.machines, line_axes(x_axis), crossover)
+        line = rows_with(tables.machines, ranking_axes(x_axis), crossover)
         if is_ranking(line):
             return line
     return tables.machines.head(0)
 
 
 def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The answer on the fastest or cheapest devices along the series of `ranked_line`; empty without a ranking."""
-    rows = ranked_line(tables, x_axis)
+    """The answer on the fastest or cheapest devices along the series of `ranked_series`; empty without a ranking."""
+    rows = ranked_series(tables, x_axis)
     if rows.empty:
         return []
     first = records(rows)[0]
@@ -50,7 +50,7 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
     return [
         {
             "kind": "ranking",
-            "series": name_by(first, varying(tables.cells, line_axes(x_axis))),
+            "series": name_by(first, varying(tables.cells, ranking_axes(x_axis))),
             "status": status,
             "quantity": first["ranked_by"],
             "value": len(sides_of(rows)),

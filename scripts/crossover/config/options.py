@@ -112,7 +112,10 @@ def cell_of_options(options: argparse.Namespace, **more: int) -> Cell:
     check_offered(cell.workload, cell.values, {axis: option_name(axis) for axis in AXES if axis not in more})
     dataset = workload_traits(cell.workload).dataset
     if dataset is not None and options.dataset is None:
-        raise UserError(f"--dataset: workload '{cell.workload}' reads dataset '{dataset}'; give its safetensors file")
+        raise UserError(
+            f"--dataset: workload '{cell.workload}' reads dataset '{dataset}'; give its safetensors file, which "
+            f"`snakemake --cores 1 results/datasets/{dataset}.safetensors` makes"
+        )
     return cell
 
 

@@ -15,7 +15,7 @@ from crossover.config.words import DEVICES
 from crossover.figures.panels import Floats, Panel, arrange, column, draw_panels, line_of
 from crossover.figures.style import BYTES, INK, PART_COLOURS, SPLIT_COLOURS, wrapped
 from crossover.figures.view import Kind, StudyView
-from crossover.tables.frames import DEVICE_LINE_AXES, first_row, records
+from crossover.tables.frames import SERIES_AND_DEVICE, first_row, records
 from crossover.tables.labels import name_by, varying
 from crossover.tables.registry import CELL_AXES, MEMORY_PARTS, REMEDIES, SPLIT
 from crossover.text import bytes_text, number_text, seconds_text
@@ -53,7 +53,7 @@ def _draw_capacity(cells: pd.DataFrame, axes: Axes) -> None:
 
 def _memory_panel(view: StudyView, cells: pd.DataFrame) -> Panel:
     """One bar per series of a device, at the largest size with a known peak."""
-    shown = pd.concat([_largest(line) for _, line in cells.groupby(DEVICE_LINE_AXES, sort=False)])
+    shown = pd.concat([_largest(line) for _, line in cells.groupby(SERIES_AND_DEVICE, sort=False)])
     named = varying(shown)
     capacity = shown["capacity_bytes"].max()
     capacity_text = "" if pd.isna(capacity) else f" with {bytes_text(capacity)}"

@@ -45,7 +45,7 @@ from crossover.figures.style import (
 )
 from crossover.figures.view import Kind, StudyView, published_series
 from crossover.statistics.intervals import ENDS
-from crossover.statistics.machines import MONEY, is_ranking, line_axes, shown_column
+from crossover.statistics.machines import MONEY, is_ranking, ranking_axes, shown_column
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with, with_x
 from crossover.tables.labels import device_label, machine_side, name_by, short_name, side_word, varying
@@ -291,7 +291,7 @@ def _draw_machines(view: StudyView) -> Figure:
         # A label that starts with an underscore is not in the legend; `_name_lines` writes the name beside the line.
         return Line("_", look, x, y, low, high, refined=x[:0])
 
-    per_panel = [axis for axis in line_axes(view.x_axis) if axis != "study"]
+    per_panel = [axis for axis in ranking_axes(view.x_axis) if axis != "study"]
     panels = arrange(view, table, make_line, (per_panel, ["machine", "device"]), _name_lines)
     per_run, by_money = table["steps"].notna().any(), (table["ranked_by"] == MONEY).any()
     work = "run, without its start-up" if per_run else "million steps" if by_money else "step"

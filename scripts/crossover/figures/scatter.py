@@ -24,7 +24,7 @@ from crossover.figures.style import (
     wrapped,
 )
 from crossover.figures.view import NOTE_LETTERS, Kind, StudyView
-from crossover.tables.frames import DEVICE_LINE_AXES, first_row, records
+from crossover.tables.frames import SERIES_AND_DEVICE, first_row, records
 from crossover.tables.labels import NAMED_AXES, name_by, varying
 from crossover.tables.registry import SERIES_AXES
 from crossover.tables.roofs import Roofs
@@ -130,7 +130,7 @@ def _draw_roofline_panel(axes: Axes, view: StudyView, cells: pd.DataFrame, roofs
     colour, named = side_look(device)[0], varying(cells, SERIES_AXES)
     intensity = (cells["flops_per_step"] / cells["bytes_per_step"]).astype(float)
     rate = (cells["flops_per_step"] / cells["step_time_s"]).astype(float)
-    for number, (_, line) in enumerate(cells.sort_values("size").groupby(DEVICE_LINE_AXES, sort=False)):
+    for number, (_, line) in enumerate(cells.sort_values("size").groupby(SERIES_AND_DEVICE, sort=False)):
         x, y = intensity[line.index].to_numpy(), rate[line.index].to_numpy()
         name = name_by(first_row(line), named) if named else None
         axes.plot(x, y, marker="osDv^"[number % 5], color=colour, linewidth=1, markersize=4, label=name)

@@ -19,7 +19,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from crossover.answers.answers import by_relevance
-from crossover.answers.machines import ranked_line
+from crossover.answers.machines import ranked_series
 from crossover.answers.thresholds import thresholds_of
 from crossover.claims.findings import NO_DATA
 from crossover.config.words import BASELINE, DIRTY, DISTURBED, FLAGS, HERE, X_AXES, is_cpu
@@ -206,7 +206,7 @@ def _study(
     shown = [figure for figure in figures if figure["study"] == name]
     others = [answer for answer in answers if not answer["main"] and answer not in rankings]
     quality, machines, claims = _quality(tables), _machines(tables), records(tables.claims)
-    ranked = _ranked(ranked_line(by_relevance(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
+    ranked = _ranked(ranked_series(by_relevance(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
     return {
         "name": name,
         "title": spec["title"],

@@ -33,13 +33,13 @@ LEAST_RANKED = 3
 answer."""
 
 
-def line_axes(x_axis: str) -> list[str]:
-    """The axes that identify a line along which sides are ranked."""
+def ranking_axes(x_axis: str) -> list[str]:
+    """The axes that identify a series in which sides are ranked."""
     return [axis for axis in series_axes(x_axis) if axis != "machine"]
 
 
 def machines_of(cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, Any]) -> pd.DataFrame:
-    """The ranks of the sides of each line, at the points at which the largest set of sides has times.
+    """The ranks of the sides of each series, at the points at which the largest set of sides has times.
 
     `x_axes` are those of the studies to rank; studies over `cpu_threads` are left out. If at least two sides have a
     price, these are ranked by money, without the others; otherwise all are ranked by time.
@@ -49,13 +49,13 @@ def machines_of(cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, 
         row
         for study, x_axis in x_axes.items()
         if x_axis != CPU_THREADS
-        for _, line in of_study(timed, study).groupby(line_axes(x_axis), sort=False)
-        for row in _ranked_line(line, X_AXES[x_axis], steps_per_run[study])
+        for _, line in of_study(timed, study).groupby(ranking_axes(x_axis), sort=False)
+        for row in _ranked_series(line, X_AXES[x_axis], steps_per_run[study])
     ]
     return table_of("machines", rows)
 
 
-def _ranked_line(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterator[Row]:
+def _ranked_series(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterator[Row]:
     priced = line.dropna(subset=[OF_STEPS[MONEY].format("")])
     by_money = len(priced.drop_duplicates(["machine", "device"])) > 1
     points: dict[int, dict[Side, Row]] = {}

@@ -84,7 +84,7 @@ def plan_refinement(
     width = half_width(crossover, to_x)
     if bracketed and width is not None and width <= refinement.target_width:
         return Plan("narrow_enough")
-    near = _in_doubt(crossover, sorted(measured), single_trials=number == 0 and refinement.first(trials) == 1)
+    near = _inconclusive_sizes(crossover, sorted(measured), single_trials=number == 0 and refinement.first(trials) == 1)
     return Plan("add_trials", trials=dict.fromkeys(near, targets[number])) if near else Plan("decided")
 
 
@@ -111,8 +111,9 @@ def _bisect(crossover: Crossover, measured: Collection[int], granularity: int, s
     return Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
 
 
-def _in_doubt(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
-    """If single trials cross several times, which may be chance, all sizes are in doubt."""
+def _inconclusive_sizes(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
+    """The measured sizes at the crossover or without a significant difference, and their neighbours; all sizes if single
+    trials cross several times, which may be chance."""
     if (bracket := _bracket(crossover)) is not None:
         low, high = bracket
         return [size for size in measured if low <= size <= high]

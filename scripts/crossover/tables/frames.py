@@ -19,7 +19,7 @@ from crossover.tables.columns import SCHEMA_VERSION
 from crossover.tables.registry import CELL_AXES, SERIES_AXES
 from crossover.tables.run_tables import CELLS_OF, TABLE_NAMES, TABLES, RunTables, table_of
 
-DEVICE_LINE_AXES = [*SERIES_AXES, "device"]
+SERIES_AND_DEVICE = [*SERIES_AXES, "device"]
 
 VERSION_KEY = b"crossover"
 

@@ -293,13 +293,13 @@ def judge(
             return Answer(errors, wrong=f"the step's {name} is not finite, in double precision it is; {advice}")
     share = ROUNDING[precision]
     limits = _limits(errors, noise_effect, share)
-    doubtful = [name for name, error in errors.items() if error > min(ERROR_MAX, limits[name])]
-    if not doubtful:
+    suspects = [name for name, error in errors.items() if error > min(ERROR_MAX, limits[name])]
+    if not suspects:
         return Answer(errors)
     if _beyond(errors, limits):
         larger = _limits(errors, noise_effect, share * LARGER_NOISE.get(precision, 4.0))
         limits = {name: max(limit, larger[name]) for name, limit in limits.items()}
-    name = next(iter(_beyond(errors, limits)), doubtful[0])
+    name = next(iter(_beyond(errors, limits)), suspects[0])
     finding = f"the step's {name} is off by {errors[name]:.2g} of its norm, where rounding explains {limits[name]:.2g}"
     if errors[name] <= limits[name]:
         return Answer(errors, unchecked=f"{finding}; in {precision} that could still be rounding")
