@@ -24,8 +24,21 @@ from crossover.config.study_keys import StudyKeys  # noqa: E402
 from crossover.config.words import FLAGS, STATUSES, Word  # noqa: E402
 from crossover.figures.registry import FIGURES  # noqa: E402
 from crossover.tables.columns import Measurement  # noqa: E402
-from crossover.tables.registry import CAVEATS, CROSSOVER_STATUSES, PAIRS  # noqa: E402
+from crossover.tables.registry import CAVEATS, CROSSOVER_STATUSES  # noqa: E402
 from crossover.tables.run_tables import ROWS_OF, TABLES  # noqa: E402
+
+PAIRS = {
+    "device": "an accelerator against a CPU side",
+    "precision": "a precision against fp32, on one device",
+    "execution": "an execution against eager, on one device",
+    "settings": "a precision and execution against the study's baseline, on one device",
+    "protocol": "data resident on the device against data from the host, on one device",
+    "machine": "the same kind of device on two machines",
+    "best": "an accelerator against the CPU, each with its fastest candidate at each size",
+    "reference": "a device of a machine measured elsewhere against a device of this machine",
+    "bound": "the minimum time that the roofs of an accelerator measured elsewhere allow, against the time on this CPU",
+}
+"""The kinds of comparison in tables `ratios` and `crossovers`."""
 
 
 def pages() -> dict[str, str]:

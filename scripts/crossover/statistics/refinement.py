@@ -112,8 +112,8 @@ def _bisect(crossover: Crossover, measured: Collection[int], granularity: int, s
 
 
 def _inconclusive_sizes(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
-    """The measured sizes at the crossover or without a significant difference, and their neighbours; all sizes if single
-    trials cross several times, which may be chance."""
+    """The measured sizes at the crossover or without a significant difference, and their neighbours; all sizes if
+    single trials cross several times, which may be chance."""
     if (bracket := _bracket(crossover)) is not None:
         low, high = bracket
         return [size for size in measured if low <= size <= high]

@@ -19,18 +19,6 @@ CELL_AXES = list(AXES)
 SERIES_AXES = series_axes("size")
 SEARCH_AXES = [axis for axis in AXES if axis != "batch_size"]
 
-PAIRS = {
-    "device": "an accelerator against a CPU side",
-    "precision": "a precision against fp32, on one device",
-    "execution": "an execution against eager, on one device",
-    "settings": "a precision and execution against the study's baseline, on one device",
-    "protocol": "data resident on the device against data from the host, on one device",
-    "machine": "the same kind of device on two machines",
-    "best": "an accelerator against the CPU, each with its fastest candidate at each size",
-    "reference": "a device of a machine measured elsewhere against a device of this machine",
-    "bound": "the minimum time that the roofs of an accelerator measured elsewhere allow, against the time on this CPU",
-}
-
 COSTS = ("time", "energy", "money", "run")
 """The costs in which sides are compared: seconds, joules or money per step, and seconds per run, start-up included."""
 
