@@ -492,17 +492,17 @@ def test_the_roofs_of_a_reference_limit_its_speedup(
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     (answer,) = of_kind(run, "bound")
     assert not answer["main"]
-    assert words.notes(answer) == "a limit by the rates measured there, not an estimate: a step starts many kernels"
+    assert words.notes(answer) == "a limit by the rates measured there, not an estimate: a step launches many kernels"
     if roofs == ["launch"] * 3:
         assert words.statement(answer) == (
-            "On the GPU of h200, the work of a step takes less time than starting one kernel, up to 10,000 linear "
+            "On the GPU of h200, the work of a step takes less time than launching one kernel, up to 10,000 linear "
             "layers: at most 800x as fast as this CPU"
         )
         return
     first, _, second = words.statement(answer).partition("; ")
     assert first.startswith("The GPU of h200 would be at most ")
     assert first.endswith("x as fast as this CPU at 10,000 linear layers")
-    starting = "up to 100 linear layers, the work takes less time there than starting one kernel"
+    starting = "up to 100 linear layers, the work takes less time there than launching one kernel"
     assert second == (starting if "launch" in roofs else "")
 
 
