@@ -26,11 +26,11 @@ from crossover.config.words import HERE, REFERENCE_FILES
 from crossover.errors import failures, one_line_errors
 from crossover.machine.discovery import prefer_this_environment
 from crossover.machine.invocation import INVOCATION
-from crossover.plan import snakemake_internals as internals
 from crossover.plan.checks import check_config, notes_before_run, reference_files, reference_folders
 from crossover.plan.jobs import Jobs
 from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan
+from crossover.plan.snakemake_internals import Run
 from crossover.plan.stages import planned_trials
 
 
@@ -92,18 +92,19 @@ prefer_this_environment()
 
 
 with one_line_errors():
-    layers = [("the module's config", config)] if IS_MODULE else internals.config_layers(workflow)
+    RUN = Run(workflow)
+    layers = [("the module's config", config)] if IS_MODULE else RUN.config_layers()
     CONFIG = read_configuration(layers, REPOSITORY / "config")
-    MACHINE = internals.machine_of(workflow)
+    MACHINE = RUN.machine()
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)
     check_config(CONFIG, MACHINE, PLAN.devices)
     SHIPPED = Path(get_file("config/reference"))
     REFERENCES = reference_folders(CONFIG, PLAN.devices, SHIPPED)
-    JOBS = Jobs(CONFIG, MACHINE, workflow.resource_settings.cores, internals.gpus_of_run(workflow))
+    JOBS = Jobs(CONFIG, MACHINE, RUN.cores, RUN.gpus)
     ROUNDS = Rounds(PLAN, JOBS.at_once)
     RESULTS = CONFIG.results
     SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere
-    if workflow.is_main_process:
+    if RUN.is_main:
         for note in notes_before_run(CONFIG, MACHINE, REFERENCES, SHIPPED, SEVERAL_HOSTS):
             tell(note)
 

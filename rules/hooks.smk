@@ -19,14 +19,14 @@ def tell_answers():
 
 def tell_answers_again():
     # For the user's targets, or those of a workflow that uses this one, the report may be out of date.
-    if not (IS_MODULE or workflow.dag_settings.targets or workflow.dryrun or workflow.touch):
+    if RUN.makes_report and not IS_MODULE:
         tell_answers()
 
 
 def tell_new_answers():
-    if PROGRESS.finished["render_report"] and not workflow.touch:
+    if PROGRESS.finished["render_report"] and not RUN.touches:
         tell_answers()
-    if PROGRESS.finished["export_reference"] and not workflow.touch:
+    if PROGRESS.finished["export_reference"] and not RUN.touches:
         print("", Path(rules.export_reference.log[0]).read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
 
 
@@ -36,11 +36,11 @@ def tell_failures():
 
 
 PROGRESS = Progress(logger.info, up_to_date=tell_answers_again, rows=lambda: PLAN.rows(PLAN.trials_of_grid))
-if workflow.is_main_process:
-    internals.show_progress(workflow, logger, PROGRESS)
+if RUN.is_main:
+    RUN.show_progress(logger, PROGRESS)
     COUNTERS = read_counters()
 
-if IS_MODULE and workflow.is_main_process:
+if IS_MODULE and RUN.is_main:
     # Snakemake calls the handlers of the workflow that uses this one, and none of these.
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     atexit.register(lambda: tell_failures() if PROGRESS.failed or PROGRESS.stopped else tell_new_answers())
@@ -49,31 +49,31 @@ if IS_MODULE and workflow.is_main_process:
 # The run's jobs and executor are not known before this point.
 onstart:
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
-    if workflow.local_exec:
+    if RUN.is_local:
         hand_down_turns()
-        internals.remove_job_rate_limit(workflow)
+        RUN.remove_job_rate_limit()
     if PROGRESS.planned["export_reference"]:
         with one_line_errors():
             check_both_kinds(PLAN.devices)
-    if PROGRESS.measures() and not workflow.touch:
+    if PROGRESS.measures() and not RUN.touches:
         if MACHINE.note and not CONFIG.devices:
             tell(f"Note: {MACHINE.note}")
-        if workflow.local_exec and (note := load_by_others(COUNTERS, read_counters())):
+        if RUN.is_local and (note := load_by_others(COUNTERS, read_counters())):
             tell(f"Note: {note}")
         with one_line_errors():
-            if workflow.local_exec and (holder := turn_of_others(os.environ)):
+            if RUN.is_local and (holder := turn_of_others(os.environ)):
                 tell(f"Note: trials wait for their turn on this host, which {holder} has now")
-            check_executor(CONFIG, MACHINE, local=workflow.local_exec)
-            if workflow.local_exec and "cuda" in PLAN.devices:
+            check_executor(CONFIG, MACHINE, local=RUN.is_local)
+            if RUN.is_local and "cuda" in PLAN.devices:
                 hand_down_gpus()
         # A dry-run need not wait for these modules.
         from crossover.measurement.process.children import start_early
         from crossover.measurement.process.reservation import choose_isolation
 
-        if workflow.local_exec and choose_isolation("auto") == "server":
+        if RUN.is_local and choose_isolation("auto") == "server":
             start_early(threads_for("cpu", CONFIG.cpu_threads, usable_cores()))
     # Done before the first job, which may fail. A workflow that uses this one as a module does this once rows are collected.
-    if PROGRESS.outdates_report() and not workflow.touch:
+    if PROGRESS.outdates_report() and not RUN.touches:
         set_aside(Path(RESULTS))
 
 

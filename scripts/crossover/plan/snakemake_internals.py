@@ -1,9 +1,6 @@
 """Uses of Snakemake's undocumented interface, each with its reason (as of Snakemake 9.27).
 
-Besides calling these functions, the rules read attributes of `workflow`: `current_basedir` (the folder of the rules,
-also in a module), `is_main_process` (each job reads the rules again), `local_exec`, `dryrun`, `touch` and
-`dag_settings.targets` (how the run was started), and `resource_settings.cores` (those of --cores, which are divided
-among GPUs).
+Apart from them, the rules read `workflow.current_basedir` and `workflow.basedir`, to find this package.
 """
 
 from __future__ import annotations
@@ -17,44 +14,98 @@ from crossover.config.validation import read_layers
 from crossover.machine.discovery import Machine, find_machine, find_nodes, hand_down, handed_down, sent_elsewhere
 from crossover.plan.terminal import Progress, WithoutCommand, cut_paths, is_for_terminal
 
-Workflow = Any
 
+class Run:
+    """How Snakemake was started; `workflow` is Snakemake's object of this name, as rules see it."""
 
-def config_layers(workflow: Workflow) -> list[tuple[str, Mapping[str, Any]]]:
-    """The config files and the options of --config, each with its name; later ones override earlier ones. `config` does
-    not tell which file or option a value is from, which error messages need.
-    """
-    # The `configfile` of the rules comes last in Snakemake's list, but is overridden by the others.
-    *overriding, default = map(Path, workflow.configfiles)
-    files = overriding if workflow.config_settings.replace_workflow_config else [default, *overriding]
-    return read_layers(files, workflow.config_settings.config_args or ())
+    def __init__(self, workflow: Any) -> None:
+        self.workflow = workflow
+        self.resources = workflow.resource_settings
 
+    @property
+    def is_main(self) -> bool:
+        """False in a job, which reads the rules again."""
+        return bool(self.workflow.is_main_process)
 
-def machine_of(workflow: Workflow) -> Machine:
-    """The devices and versions to plan for, found by the main process only, since `params` must not differ by host."""
-    if not workflow.is_main_process:
-        return handed_down()
-    machine = find_machine()
-    if is_for_cluster(workflow):
-        machine = sent_elsewhere(machine, find_nodes(cpu_partition(workflow)))
-    hand_down(machine)
-    return machine
+    @property
+    def is_local(self) -> bool:
+        """Whether jobs run on this machine; known once the run starts."""
+        return bool(self.workflow.local_exec)
 
+    @property
+    def touches(self) -> bool:
+        """Whether Snakemake only marks outputs as up to date."""
+        return bool(self.workflow.touch)
 
-def is_for_cluster(workflow: Workflow) -> bool:
-    """Whether Snakemake has a number of cluster jobs (--jobs, which a local run without --cores uses as --cores). The
-    executor itself is not known while rules are read."""
-    return workflow.resource_settings.nodes is not None
+    @property
+    def makes_report(self) -> bool:
+        """Whether the run is real, and for the default target."""
+        return not (self.workflow.dag_settings.targets or self.workflow.dryrun or self.touches)
 
+    @property
+    def cores(self) -> int | None:
+        """Number given with --cores, which is divided among GPUs."""
+        cores: int | None = self.resources.cores
+        return cores
 
-def cpu_partition(workflow: Workflow) -> str | None:
-    """The Slurm partition of CPU cells in the profile's `slurm_partition`, a name or an expression of wildcards.
+    @property
+    def gpus(self) -> int:
+        """Number given with --resources gpu, for planning the rounds of trials; 1 if not given."""
+        limit = self.resources.resources.get("gpu")
+        return getattr(limit, "value", limit) or 1
 
-    None if there is none. Snakemake evaluates it for each job, but `devices: auto` needs it earlier.
-    """
-    resources = dict(workflow.resource_settings.default_resources or {})
-    partition = resources.get("slurm_partition")
-    return evaluated_partition(getattr(partition, "raw", partition))
+    def config_layers(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The config files and the options of --config, each with its name; later ones override earlier ones. `config`
+        does not tell which file or option a value is from, which error messages need.
+        """
+        # The `configfile` of the rules comes last in Snakemake's list, but is overridden by the others.
+        *overriding, default = map(Path, self.workflow.configfiles)
+        settings = self.workflow.config_settings
+        files = overriding if settings.replace_workflow_config else [default, *overriding]
+        return read_layers(files, settings.config_args or ())
+
+    def machine(self) -> Machine:
+        """The devices and versions to plan for, found by the main process only: `params` must not differ by host."""
+        if not self.is_main:
+            return handed_down()
+        machine = find_machine()
+        # --jobs is for clusters (a local run without --cores uses it as --cores); the executor is not known yet.
+        if self.resources.nodes is not None:
+            machine = sent_elsewhere(machine, find_nodes(self._cpu_partition()))
+        hand_down(machine)
+        return machine
+
+    def _cpu_partition(self) -> str | None:
+        """The Slurm partition of CPU cells in the profile's `slurm_partition`, a name or an expression of wildcards.
+
+        None if there is none. Snakemake evaluates it for each job, but `devices: auto` needs it earlier.
+        """
+        partition = dict(self.resources.default_resources or {}).get("slurm_partition")
+        return evaluated_partition(getattr(partition, "raw", partition))
+
+    def show_progress(self, logger: logging.Logger, progress: Progress) -> None:
+        """Add a handler, filters and a formatter to Snakemake's logger.
+
+        A logger plugin would be a package to install, and would replace Snakemake's output instead of adding to it.
+        """
+        logger.addHandler(progress)
+        logger.addFilter(cut_paths)
+        output = self.workflow.output_settings
+        if not (output.dryrun or output.verbose or output.printshellcmds):
+            for handler in logger.handlers:
+                if handler.name == "DefaultStreamHandler":
+                    handler.addFilter(is_for_terminal)
+                    handler.addFilter(progress.tells)
+                    if handler.formatter:
+                        handler.setFormatter(WithoutCommand(handler.formatter))
+
+    def remove_job_rate_limit(self) -> None:
+        """Let jobs of this machine start at any time.
+
+        With a limit, Snakemake looks for jobs every second while a trial runs, and ends a second late
+        (snakemake/snakemake#3744). The scheduler exists only once the run starts.
+        """
+        self.workflow.scheduler.job_rate_limiter = None
 
 
 def evaluated_partition(text: object) -> str | None:
@@ -68,35 +119,3 @@ def evaluated_partition(text: object) -> str | None:
 
 class _Wildcards(dict[str, str]):
     __getattr__ = dict.__getitem__
-
-
-def gpus_of_run(workflow: Workflow) -> int:
-    """Number given with --resources gpu, for planning the rounds of trials; 1 if not given."""
-    limit = workflow.resource_settings.resources.get("gpu")
-    return getattr(limit, "value", limit) or 1
-
-
-def show_progress(workflow: Workflow, logger: logging.Logger, progress: Progress) -> None:
-    """Add a handler, filters and a formatter to Snakemake's logger.
-
-    A logger plugin would be a package to install, and would replace Snakemake's output instead of adding to it.
-    """
-    logger.addHandler(progress)
-    logger.addFilter(cut_paths)
-    output = workflow.output_settings
-    if not (output.dryrun or output.verbose or output.printshellcmds):
-        for handler in logger.handlers:
-            if handler.name == "DefaultStreamHandler":
-                handler.addFilter(is_for_terminal)
-                handler.addFilter(progress.tells)
-                if handler.formatter:
-                    handler.setFormatter(WithoutCommand(handler.formatter))
-
-
-def remove_job_rate_limit(workflow: Workflow) -> None:
-    """Let jobs of this machine start at any time.
-
-    With a limit, Snakemake looks for jobs every second while a trial runs, and ends a second late
-    (snakemake/snakemake#3744). The scheduler exists only once the run starts.
-    """
-    workflow.scheduler.job_rate_limiter = None
