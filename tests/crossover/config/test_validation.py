@@ -92,7 +92,7 @@ def test_model_and_studies_on_one_command_line_are_one_line() -> None:
 @pytest.mark.parametrize(("key", "value"), [("studies", "hsf_width,disc_depth"), ("devices", "cpu,cuda")])
 def test_the_message_for_several_values_without_brackets_shows_the_list(key: str, value: str) -> None:
     assert error_line(check, {key: value}, ConfigKeys, COMMAND_LINE).endswith(f"; several are a list, [{value}]")
-    assert error_line(check, {"sizes": "16,64"}, ConfigKeys, COMMAND_LINE).endswith("for several, such as [16,64]")
+    assert error_line(check, {"sizes": "16,64"}, ConfigKeys, COMMAND_LINE).endswith("or a list such as [16,64]")
 
 
 def test_later_layers_replace_single_keys_and_are_named() -> None:
