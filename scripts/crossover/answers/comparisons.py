@@ -46,7 +46,7 @@ from crossover.text import cores_text
 BOUND = 0.5
 """Share of a step above which loading or copying data counts as the bottleneck of the step."""
 
-BASELINE_SETTING = {**BASELINE_SETTINGS, "variant": PLAIN}
+BASELINE_AXES = {**BASELINE_SETTINGS, "variant": PLAIN}
 
 
 def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
@@ -119,7 +119,7 @@ def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     at_size = name_by(rows[0], ["size"] if cells["size"].nunique() > 1 else [])
     if len(rows) == 1:
         return _step_time(rows[0]) | {"place": at_size}
-    plain = [index for index, cell in enumerate(rows) if BASELINE_SETTING.items() <= cell.items()]
+    plain = [index for index, cell in enumerate(rows) if BASELINE_AXES.items() <= cell.items()]
     times = [SampleMean.of_times(_times_per_sample(cell, measurements)) for cell in rows]
     choice = choose(times, plain[-1] if plain else None)
     best, baseline = rows[choice.chosen], rows[choice.baseline]
@@ -152,7 +152,7 @@ def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
     cells = (tables.cells if x_axis == CPU_THREADS else on_all_cores(tables.cells)).dropna(subset=["step_time_s"])
     axes = series_axes(x_axis)
     varied_axes = varying(cells, axes)
-    changed = sum((cells[axis] != plain).astype(int) for axis, plain in BASELINE_SETTING.items())
+    changed = sum((cells[axis] != plain).astype(int) for axis, plain in BASELINE_AXES.items())
     lines = cells.assign(changed=changed).sort_values("changed", kind="stable").groupby(axes, sort=False)
     return [
         _step_time(cell) | _place(cell, x_axis) | {"series": name_by(cell, varied_axes), "main": True}

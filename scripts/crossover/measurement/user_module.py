@@ -154,7 +154,7 @@ def _named(model: Model) -> Callable[..., Any]:
         names = sorted(name for name, value in vars(module).items() if callable(value) and not name.startswith("_"))
         remedy = _shadowed(module.__name__) or (allowed_names(model.name, names) if names else f"add one: {SIGNATURE}")
         raise UserError(f"{model.shown}: the module has no function {model.name}; {remedy}")
-    function: Any = getattr(module, model.name)
+    function: Callable[..., Any] = getattr(module, model.name)
     if isinstance(function, nn.Module):
         raise UserError(f"{model.shown} is a model; allowed: a function that builds one, {SIGNATURE}")
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
@@ -163,8 +163,7 @@ def _named(model: Model) -> Callable[..., Any]:
         raise UserError(f"{model.shown} is a generator, since it has a yield; allowed: a plain function, {SIGNATURE}")
     if not callable(function):
         raise UserError(f"{model.shown} is {kind_of(function)}; allowed: a function, {SIGNATURE}")
-    checked: Callable[..., Any] = function
-    return checked
+    return function
 
 
 def _count_of_arguments(function: Callable[..., Any]) -> int:
