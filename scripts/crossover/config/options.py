@@ -105,7 +105,7 @@ def cell_of_options(options: argparse.Namespace, **more: int) -> Cell:
     """The cell given on a command line; `more` are fields without an option of their own. Raises UserError."""
     values: dict[str, Any] = {f.name: more.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
     if options.model is not None:
-        model = _own_model(options)
+        model = _user_model(options)
         values |= {"workload": OWN, "model": model}
         values |= {"precision": AS_WRITTEN} if model.is_function else {}
     cell = Cell(**values)
@@ -119,7 +119,7 @@ def cell_of_options(options: argparse.Namespace, **more: int) -> Cell:
     return cell
 
 
-def _own_model(options: argparse.Namespace) -> Model:
+def _user_model(options: argparse.Namespace) -> Model:
     if options.names and options.size > len(options.names):
         raise UserError(
             f"--size: {options.size} has no name; allowed: 1 to {len(options.names)}, as many as --names has"

@@ -96,8 +96,8 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     """The current code of a kind of job for a workload, or for the user's model; `modules` is a cache."""
     modules = modules or Modules()
     files = modules.imported_by(SERVER, WORK[kind][0]).files
-    own_module = "own_function" if model is not None and model.is_function else "own_model"
-    module = f"workloads.{workload}" if model is None else own_module
+    user_module = "user.function" if model is not None and model.is_function else "user.model"
+    module = f"workloads.{workload}" if model is None else user_module
     of_workload = modules.imported_by(f"{MEASUREMENT}.{module}", skipped=files)
     added, packages = dict(of_workload.files), {"torch", *of_workload.packages}
     names_of_model = list(added)

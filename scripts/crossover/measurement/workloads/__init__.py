@@ -55,8 +55,8 @@ def workload_code(cell: Cell, tell: Tell = ignore) -> Any:
         return importlib.import_module(f"{__name__}.{cell.workload}")
     # `machine.code_key` does not follow these computed names, so that the modules count only for users' models.
     if cell.model.is_function:
-        return importlib.import_module("..own_function", __name__).OwnFunction(cell, tell)
-    return importlib.import_module("..own_model", __name__).OwnModel(cell, tell)
+        return importlib.import_module("..user.function", __name__).UserFunction(cell, tell)
+    return importlib.import_module("..user.model", __name__).UserModel(cell, tell)
 
 
 def build_model(cell: Cell) -> nn.Module:

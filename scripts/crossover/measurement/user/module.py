@@ -30,9 +30,9 @@ from crossover.config.models import LIBRARIES, SIGNATURE, Model
 from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY_ADVICE, SHARED_MEMORY_FULL, UserError, allowed_names
 from crossover.machine.code_key import LIBRARY
 from crossover.machine.installed import STANDARD_LIBRARY
-from crossover.measurement.library_models import BUILDERS
-from crossover.measurement.own_loss import kind_of
 from crossover.measurement.step.conditions import changes, read_switches
+from crossover.measurement.user.libraries import BUILDERS
+from crossover.measurement.user.loss import kind_of
 
 FOLDERS: list[Path] = []
 """The folder of the user's file, if the model comes from a file, and the working directory."""
@@ -62,8 +62,8 @@ def location_of(error: BaseException, model: Model) -> str:
         lines.append((Path(error.filename), error.lineno))
     if WORKER in str(error):
         lines += [(Path(name), int(number)) for name, number in WORKER_LINES.findall(str(error))]
-    own_lines = [line for line in lines if line[0] == file] or [line for line in lines if _is_users_file(line[0])]
-    return f"{os.path.relpath(own_lines[-1][0])}: line {own_lines[-1][1]}" if own_lines else model.shown
+    user_lines = [line for line in lines if line[0] == file] or [line for line in lines if _is_users_file(line[0])]
+    return f"{os.path.relpath(user_lines[-1][0])}: line {user_lines[-1][1]}" if user_lines else model.shown
 
 
 def _is_users_file(file: Path) -> bool:
@@ -185,7 +185,7 @@ def positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
 @cache
 def _module(model: Model) -> ModuleType:
     """Import the user's module; raises UserError if the import fails or changes a setting of torch, except the default
-    dtype, which `own_model` handles."""
+    dtype, which `model.py` handles."""
     search_in(*([model.file.parent] if model.file else []), Path.cwd())
     before = {name: value for name, value in read_switches().items() if name != "default_dtype"}
     try:

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from crossover import Step
 from crossover.errors import UserError
-from crossover.measurement.own_batches import batches_of, host_reader, sample_counter
+from crossover.measurement.user.batches import batches_of, host_reader, sample_counter
 
 Point = namedtuple("Point", "where when")
 

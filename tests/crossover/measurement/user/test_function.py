@@ -18,13 +18,13 @@ from crossover.config.models import Model, read_model
 from crossover.config.studies import Cell
 from crossover.config.words import AS_WRITTEN
 from crossover.errors import InvalidError, UserError
-from crossover.measurement.own_function import FunctionTask, OwnFunction, difference, relative_error, results_of
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer
 from crossover.measurement.trial import is_still_computing
+from crossover.measurement.user.function import FunctionTask, UserFunction, difference, relative_error, results_of
 from user_errors import error_line
 
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[3]
 CPU = Arithmetic(torch.device("cpu"))
 PLAIN_MODEL = Model("mine.py", "build")
 
@@ -46,7 +46,7 @@ def cell_of(name: str, size: int = 64, file: Path = TESTS / "plain_functions.py"
 
 
 def task_of(cell: Cell) -> FunctionTask:
-    return OwnFunction(cell, lambda _message: None).build(cell, {}, CPU)
+    return UserFunction(cell, lambda _message: None).build(cell, {}, CPU)
 
 
 def written(folder: Path, body: str, head: str = "def build(n, device):") -> Path:
@@ -82,7 +82,7 @@ def test_a_function_is_measured_as_it_stands(name: str, size_name: str, samples:
 @pytest.mark.parametrize("name", ["fft", "sparse_product", "histogram"])
 def test_the_cpu_and_the_accelerator_version_of_a_function_agree(name: str) -> None:
     """NumPy computes on the CPU; cpu:0 stands for an accelerator, on which torch computes."""
-    function = OwnFunction(cell_of(name), lambda _message: None)
+    function = UserFunction(cell_of(name), lambda _message: None)
     both = [results_of(function.step_on(device), PLAIN_MODEL) for device in ("cpu:0", "cpu")]
     assert difference(*both, None) is None
 

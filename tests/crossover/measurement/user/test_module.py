@@ -15,8 +15,8 @@ import torch
 
 from crossover.config.models import Model
 from crossover.errors import ASSERTION, SHARED_MEMORY_ADVICE
-from crossover.measurement import user_module
-from crossover.measurement.user_module import cause_of, function_of, location_of
+from crossover.measurement.user import module as user_module
+from crossover.measurement.user.module import cause_of, function_of, location_of
 from user_errors import error_line
 
 pytestmark = pytest.mark.usefixtures("own_switches")

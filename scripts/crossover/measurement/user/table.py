@@ -14,7 +14,7 @@ from torch.utils.data import TensorDataset
 from crossover.config.models import Table
 from crossover.config.table_files import inputs_of, read_columns
 from crossover.errors import UserError, shown_path, shown_value
-from crossover.measurement.own_loss import ClassLabels
+from crossover.measurement.user.loss import ClassLabels
 
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
 TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)

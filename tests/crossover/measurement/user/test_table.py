@@ -15,7 +15,7 @@ import torch
 
 from crossover.config.models import Table
 from crossover.errors import UserError
-from crossover.measurement.own_table import TableSamples, samples_of
+from crossover.measurement.user.table import TableSamples, samples_of
 from user_errors import error_line
 
 COLUMNS = {

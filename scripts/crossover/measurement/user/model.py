@@ -24,7 +24,11 @@ from crossover.config.models import Model, Table
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import UnsupportedError, UserError
-from crossover.measurement.own_batches import (
+from crossover.measurement.step.endings import early_end
+from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
+from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
+from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
+from crossover.measurement.user.batches import (
     COUNT_THEM,
     Batch,
     batches_of,
@@ -32,13 +36,9 @@ from crossover.measurement.own_batches import (
     is_list_of_dicts,
     sample_counter,
 )
-from crossover.measurement.own_loss import ClassLabels, default_loss, kind_of, outputs_of
-from crossover.measurement.own_table import TableSamples, samples_of
-from crossover.measurement.step.endings import early_end
-from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
-from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
-from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
-from crossover.measurement.user_module import GUARD, cause_of, function_of, location_of, positional, takes_batch_size
+from crossover.measurement.user.loss import ClassLabels, default_loss, kind_of, outputs_of
+from crossover.measurement.user.module import GUARD, cause_of, function_of, location_of, positional, takes_batch_size
+from crossover.measurement.user.table import TableSamples, samples_of
 from crossover.measurement.workloads import Tell, ignore
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
@@ -47,7 +47,7 @@ LEARNING_RATE = 1e-3
 """Learning rate of the default optimizer; small, so that weights stay finite over many steps on the same batch."""
 
 
-class OwnModel:
+class UserModel:
     def __init__(self, cell: Cell, tell: Tell = ignore) -> None:
         assert cell.model is not None
         self.model = cell.model
@@ -61,7 +61,7 @@ class OwnModel:
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
         step = self._user_step()
         self.tell({"known": {"parameters": trainable_parameters(step.model)}})
-        task = (OwnTraining if self.model.mode == "train" else OwnInference)(step, self.model, cell, arithmetic)
+        task = (UserTraining if self.model.mode == "train" else UserInference)(step, self.model, cell, arithmetic)
         self.tell({"doing": f"a step of {self.model.shown}"})
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
@@ -256,7 +256,7 @@ def as_user_error(
         raise mistake from (None if is_mistake else error)
 
 
-class _OwnTask(Task):
+class _UserTask(Task):
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         self.user_step, self.spec = step, model
         self.loaded = cell.protocol == "loaded"
@@ -357,7 +357,7 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
     return None
 
 
-class OwnTraining(_OwnTask, TrainingTask):
+class UserTraining(_UserTask, TrainingTask):
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         super().__init__(step, model, cell, arithmetic)
         self.model.train()
@@ -448,7 +448,7 @@ def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callabl
     return autocasting
 
 
-class OwnInference(_OwnTask, InferenceTask):
+class UserInference(_UserTask, InferenceTask):
     has_run = False
     """True once a step has succeeded, so that a later error is not due to disabled gradients."""
 

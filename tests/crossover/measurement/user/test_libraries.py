@@ -15,15 +15,15 @@ from torch import nn
 
 from crossover import Step
 from crossover.config.models import Model
-from crossover.measurement import library_models
-from crossover.measurement.library_models import BUILDERS
+from crossover.measurement.user import libraries
+from crossover.measurement.user.libraries import BUILDERS
 from user_errors import error_line
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
-    library_models._classes.cache_clear()
-    library_models._check_transformers.cache_clear()
+    libraries._classes.cache_clear()
+    libraries._check_transformers.cache_clear()
 
 
 def build(source: str, size: int | str, batch_size: int = 4) -> Step:

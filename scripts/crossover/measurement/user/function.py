@@ -25,12 +25,12 @@ from crossover.config.models import Model
 from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
 from crossover.errors import InvalidError, UserError
-from crossover.measurement.own_loss import kind_of
-from crossover.measurement.own_model import as_user_error, call_user, check_parts, counts_samples
 from crossover.measurement.step.check_modes import SameDraws
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
-from crossover.measurement.user_module import call_function
+from crossover.measurement.user.loss import kind_of
+from crossover.measurement.user.model import as_user_error, call_user, check_parts, counts_samples
+from crossover.measurement.user.module import call_function
 from crossover.measurement.workloads import Tell
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
@@ -43,7 +43,7 @@ TOLERANCES: dict[type[np.generic], float] = {
 """Largest relative difference that is allowed between results, by dtype; 0 for others, such as whole numbers."""
 
 
-class OwnFunction:
+class UserFunction:
     def __init__(self, cell: Cell, tell: Tell) -> None:
         assert cell.model is not None
         self.model = cell.model
@@ -104,7 +104,7 @@ class FunctionTask(Task):
 
     is_function = True
 
-    def __init__(self, step: Step, builder: OwnFunction, arithmetic: Arithmetic) -> None:
+    def __init__(self, step: Step, builder: UserFunction, arithmetic: Arithmetic) -> None:
         self.user_step, self.builder = step, builder
         threadpool_limits(torch.get_num_threads())  # limits the BLAS and OpenMP libraries of NumPy and SciPy
         self.waits_for_results: bool | None = None

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from crossover.errors import UserError
-from crossover.measurement.own_loss import ClassLabels, default_loss
+from crossover.measurement.user.loss import ClassLabels, default_loss
 
 
 @pytest.mark.parametrize(

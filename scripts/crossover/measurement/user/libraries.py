@@ -24,7 +24,7 @@ IMAGE_PIXELS = 224
 TOKENS = 128
 PROBED_ROWS = 2
 LONGEST_REASON = 200
-OWN_FILE = "build it in your own file"
+IN_A_FILE = "build it in your own file"
 LAYERS = "num_hidden_layers"
 LAYERS_OF_DECODERS = ("decoder_layers", "num_decoder_layers")
 """Keys of a config for the number of layers in a separate decoder."""
@@ -46,7 +46,7 @@ def _torchvision_network(name: str) -> nn.Module:
         raise _unknown("torchvision", name, models.list_models())
     builder = models.get_model_builder(name)
     if "quantization" in builder.__module__.split("."):
-        raise UserError(f"torchvision:{name}: without its weights it computes in floating point; {OWN_FILE}")
+        raise UserError(f"torchvision:{name}: without its weights it computes in floating point; {IN_A_FILE}")
     backbone = {"weights_backbone": None} if "weights_backbone" in inspect.signature(builder).parameters else {}
     network: nn.Module = models.get_model(name, weights=None, **backbone)
     return network
@@ -74,9 +74,9 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
         raise
     except Exception:  # the meta device may lack an operator
         shown = f"{library}:{name}: a first forward pass on images of {pixels} x {pixels} pixels"
-        output = _on_cpu(make, shown, f"use other sizes, or {OWN_FILE}", images)
+        output = _on_cpu(make, shown, f"use other sizes, or {IN_A_FILE}", images)
     if isinstance(output, list):
-        raise UserError(f"{library}:{name}: its output is a list, like that of a detector; {OWN_FILE}")
+        raise UserError(f"{library}:{name}: its output is a list, like that of a detector; {IN_A_FILE}")
     scores = getattr(output, "logits", output)
     return scores.shape[1] if isinstance(scores, torch.Tensor) and scores.dim() == 2 else None
 
@@ -106,10 +106,10 @@ def _check_transformers(name: str, layers: int | None) -> None:
             zeros = {key: torch.zeros_like(value, device="cpu") for key, value in inputs.items()}
             shown = f"transformers:{name}: a first forward pass with {' and '.join(inputs)}"
             make = partial(_transformers_network, name, layers)
-            _on_cpu(make, shown, f"it may need other inputs: {OWN_FILE}", **zeros)
+            _on_cpu(make, shown, f"it may need other inputs: {IN_A_FILE}", **zeros)
             break
     if len(networks) == 2 and len(set(map(_extent, networks))) == 1 and len(calls) < 2:
-        raise UserError(f"transformers:{name}: {LAYERS} has no effect on its network; {OWN_FILE}, or give no sizes")
+        raise UserError(f"transformers:{name}: {LAYERS} has no effect on its network; {IN_A_FILE}, or give no sizes")
 
 
 def _transformers_network(name: str, layers: int | None) -> nn.Module:
@@ -121,17 +121,17 @@ def _transformers_network(name: str, layers: int | None) -> nn.Module:
         config = kind()
         if layers is not None:
             if getattr(config, LAYERS, None) is None:
-                raise UserError(f"transformers:{name}: this config has no {LAYERS}; {OWN_FILE}, or give no sizes")
+                raise UserError(f"transformers:{name}: this config has no {LAYERS}; {IN_A_FILE}, or give no sizes")
             decoder = {key: layers for key in LAYERS_OF_DECODERS if getattr(config, key, None) is not None}
             config = kind(**{LAYERS: layers, **decoder})
             if getattr(config, LAYERS) != layers:
-                raise UserError(f"transformers:{name}: this config ignores {LAYERS}; {OWN_FILE}, or give no sizes")
+                raise UserError(f"transformers:{name}: this config ignores {LAYERS}; {IN_A_FILE}, or give no sizes")
         network: nn.Module = transformers.AutoModel.from_config(config)
     except UserError:
         raise
     except Exception as error:
         options = "" if layers is None else f" with {LAYERS}={layers}"
-        raise UserError(f"transformers:{name}: no model can be built{options} ({_shown(error)}); {OWN_FILE}") from None
+        raise UserError(f"transformers:{name}: no model can be built{options} ({_shown(error)}); {IN_A_FILE}") from None
     return network
 
 
@@ -149,11 +149,11 @@ def _inputs(network: Any, name: str, batch_size: int) -> dict[str, torch.Tensor]
         texts = [key for key in (main, "decoder_input_ids") if key == main or key in needed]
         inputs = {key: torch.randint(config.vocab_size, (batch_size, tokens)) for key in texts}
     else:
-        raise UserError(f"transformers:{name}: its config does not describe its inputs ({main}); {OWN_FILE}")
+        raise UserError(f"transformers:{name}: its config does not describe its inputs ({main}); {IN_A_FILE}")
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     required = [key for key, value in needed.items() if value.default is value.empty and value.kind in kinds]
     if missing := [key for key in required if key not in inputs]:
-        raise UserError(f"transformers:{name}: it needs {', '.join(missing)} in addition to {main}; {OWN_FILE}")
+        raise UserError(f"transformers:{name}: it needs {', '.join(missing)} in addition to {main}; {IN_A_FILE}")
     return inputs
 
 

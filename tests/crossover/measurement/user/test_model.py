@@ -16,9 +16,9 @@ from torch.nn import functional
 from crossover.config.models import Table, read_model
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
-from crossover.measurement.own_model import OwnModel, as_user_error
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
+from crossover.measurement.user.model import UserModel, as_user_error
 from user_errors import error_line
 
 CPU = Arithmetic(torch.device("cpu"))
@@ -39,9 +39,9 @@ def build(tmp_path: Path) -> Build:
         model = read_model(f"{file}:build", tmp_path, "here")
         cell = Cell("s", "model", protocol, 4, precision, "eager", 8, "cpu", model=replace(model, **changes))
         arithmetic = arithmetic_of(precision, CPU.device)
-        task = OwnModel(cell).build(cell, {}, arithmetic)
-        task.build_model = lambda: OwnModel(cell).build_model(8)
-        task.build_again = lambda: OwnModel(cell).build(cell, {}, arithmetic)
+        task = UserModel(cell).build(cell, {}, arithmetic)
+        task.build_model = lambda: UserModel(cell).build_model(8)
+        task.build_again = lambda: UserModel(cell).build(cell, {}, arithmetic)
         return task
 
     return make

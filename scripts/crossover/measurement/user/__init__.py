@@ -1,0 +1,1 @@
+"""What users bring: their models and functions, with batches, loss and table."""
