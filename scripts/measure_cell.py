@@ -107,7 +107,7 @@ def answer_of(outcome: Outcome) -> str:
     if (width := relative_half_width(facts["samples_s"])) < math.inf:
         words.append(f"within ±{percent_text(width)} in this trial")
     words += [f"peak {bytes_text(facts['peak_bytes'])}"] if facts["peak_bytes"] else []
-    caveats = f" (flagged: {', '.join(facts['flags'])})" if facts["flags"] else ""
+    caveats = f" (flagged: {', '.join(facts['flag_names'])})" if facts["flag_names"] else ""
     return ", ".join([*words, f"on {facts['on']}"]) + caveats
 
 

@@ -101,7 +101,7 @@ def row() -> Callable[..., dict[str, Any]]:
             "size_name": "linear layers",
             "parameters": 230,
             "status": "ok",
-            "flags": [],
+            "flag_names": [],
             "step_time_s": 1e-3,
             "device_name": "Brand C1" if values.get("device", "cpu") == "cpu" else "Brand G1",
             "hostname": "here",

@@ -70,7 +70,7 @@ who = f"{options.size} {options.device} {options.trial} {options.repeat}"
 disturbed = Path("disturbed").exists() and who in Path("disturbed").read_text().splitlines()
 facts = {
     "status": "ok",
-    "flags": ["busy_host"] if disturbed else [],
+    "flag_names": ["busy_host"] if disturbed else [],
     "parameters": options.size,
     "size_name": "size",
     "threads": note["cpus"],

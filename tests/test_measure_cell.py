@@ -118,7 +118,7 @@ def test_a_users_mistake_shows_no_traceback(dataset: Path, tmp_path: Path) -> No
     assert not output.exists()
 
 
-RESULT = {"step_time_s": 0.0521, "samples_s": [0.05, 0.06] * 10, "peak_bytes": 1.2e9, "flags": [], "on": "H200"}
+RESULT = {"step_time_s": 0.0521, "samples_s": [0.05, 0.06] * 10, "peak_bytes": 1.2e9, "flag_names": [], "on": "H200"}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ RESULT = {"step_time_s": 0.0521, "samples_s": [0.05, 0.06] * 10, "peak_bytes": 1
         ({"status": "oom", "reason": "full"}, "oom: full"),
         ({"result": RESULT}, "52.1 ms per step, within ±4.4 % in this trial, peak 1.20 GB, on H200"),
         (
-            {"result": {**RESULT, "samples_s": [1e-4], "peak_bytes": None, "flags": ["drift"], "on": "cpu"}},
+            {"result": {**RESULT, "samples_s": [1e-4], "peak_bytes": None, "flag_names": ["drift"], "on": "cpu"}},
             "52.1 ms per step, on cpu (flagged: drift)",
         ),
     ],

@@ -82,7 +82,7 @@ def test_a_crash_after_the_timing_keeps_the_time(workflow: Path, tmp_path: Path,
     assert (row["status"], row["attempts"], row["relative_error"], row["peak_rss_bytes"]) == ("ok", 1, None, None)
     assert row["reason"].startswith("numerical check: the measuring process crashed (SIGSEGV)")
     assert row["reason"].endswith("; not begun: memory pass, memory split, profile, count of operations, remedies")
-    assert row["flags"][-2:] == ["not_checked", "incomplete"]
+    assert row["flag_names"][-2:] == ["not_checked", "incomplete"]
     assert row["step_time_s"] > 0
     assert row["timed_steps"] == row["block_steps"] * len(row["samples_s"])
 

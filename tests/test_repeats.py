@@ -40,7 +40,7 @@ def counting(workflow: WorkflowCopy) -> dict[tuple[int, int], tuple[int, float, 
     """The repeat that is used, its time in ms, and whether it is flagged, by size and trial."""
     table = pd.read_parquet(workflow.path / TARGET)
     return {
-        (row["size"], row["trial"]): (row["repeat"], round(1e3 * row["step_time_s"]), len(row["flags"]) > 0)
+        (row["size"], row["trial"]): (row["repeat"], round(1e3 * row["step_time_s"]), len(row["flag_names"]) > 0)
         for _, row in table.iterrows()
     }
 

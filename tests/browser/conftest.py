@@ -90,7 +90,7 @@ def rows(row: Row) -> pd.DataFrame:
         if (trial["size"], trial["device"], trial["protocol"]) == (1600, "cuda", "resident"):
             trial |= {"status": "oom", "reason": "8 GB wanted", "step_time_s": None, "peak_allocated_bytes": None}
     depths = [
-        row(study="depths", size=n, parameters=10**n, device=device, step_time_s=2.0**n * unit_s, flags=flags)
+        row(study="depths", size=n, parameters=10**n, device=device, step_time_s=2.0**n * unit_s, flag_names=flags)
         for n in (2, 3, 4)
         for device, unit_s, flags in (("cpu", 1e-5, ["quota"] if n == 2 else []), ("cuda", 1.5e-5, []))
     ]

@@ -77,7 +77,7 @@ def trials_columns(trials: int) -> Row:
 
 
 def flags_of(cells: pd.DataFrame) -> list[str]:
-    return sorted(set(cells["flags"].explode().dropna()))
+    return sorted(set(cells["flag_names"].explode().dropna()))
 
 
 def caveats_of(cells: pd.DataFrame) -> list[str]:

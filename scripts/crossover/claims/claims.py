@@ -81,9 +81,9 @@ def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
 
 def _measure(form: Form) -> dict[str, str | None]:
     if isinstance(form, CrossoverBetween):
-        return {"where": axes_label(form.where) or None}
+        return {"condition": axes_label(form.where) or None}
     if isinstance(form, SameQuality):
-        return {"metric": form.metric, "where": axes_label(form.where) or None}
+        return {"metric": form.metric, "condition": axes_label(form.where) or None}
     of, over = form.of.axes, form.over.axes
     shared = {axis: value for axis, value in of.items() if over.get(axis) == value}
     labels = [axes_label({axis: axes[axis] for axis in axes if axis not in shared}) or None for axes in (of, over)]
@@ -92,7 +92,7 @@ def _measure(form: Form) -> dict[str, str | None]:
         "over_metric": form.over.metric if form.over.metric != form.of.metric else None,
         "side": labels[0],
         "over": labels[1],
-        "where": axes_label(shared) or None,
+        "condition": axes_label(shared) or None,
     }
 
 

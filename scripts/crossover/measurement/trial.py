@@ -227,7 +227,7 @@ class Trial:
         return {
             **self.columns,
             "check": check if first else None,
-            "flags": flags,
+            "flag_names": flags,
             "status": "invalid" if reason else "ok",
             "reason": "; ".join(notes) or None,
         }

@@ -87,7 +87,7 @@ def _folder_and_study(name: str) -> tuple[Path, str | None]:
 def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
     path = folder / "measurements.parquet"
     # Runs of other versions can be compared if they have the needed columns.
-    optional_columns = ["machine", "trial", "flags", "started_at", "code_version"]
+    optional_columns = ["machine", "trial", "flag_names", "started_at", "code_version"]
     optional_columns += [*ENVIRONMENT_COLUMNS, *SETTING_COLUMNS, *CODE_COLUMNS]
     trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, optional_columns).to_pandas()
     if "trial" in trials and len(repeated := trials[trials.duplicated([*CELL_AXES, "trial"])]):
@@ -226,7 +226,7 @@ def gate_notes(gate: Gate, first: pd.DataFrame, second: pd.DataFrame) -> list[st
     code = _code_lines(gate.cells[gate.cells["verdict"] != MISSING])
     disturbed = []
     for which, run in (("first", first), ("second", second)):
-        flags_of_trials = run["flags"].dropna() if "flags" in run else ()
+        flags_of_trials = run["flag_names"].dropna() if "flag_names" in run else ()
         flags = Counter(flag for trial_flags in flags_of_trials for flag in trial_flags if flag in DISTURBED)
         disturbed += [f"{count} of {len(run)} trials of the {which} run: {flag}" for flag, count in flags.items()]
     notes = [*differing_environments(first, second), *code, *disturbed]

@@ -119,7 +119,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         answer["caveats"] = [caveat for caveat in answer["caveats"] if caveat not in common]
     figures = [figure_of(path) for path in run.figures]
     studies = [_study(name, spec, tables.of_study(name), answers, figures) for name, spec in run.studies.items()]
-    flags = sorted({flag for cell_flags in tables.cells["flags"] for flag in cell_flags})
+    flags = sorted({flag for cell_flags in tables.cells["flag_names"] for flag in cell_flags})
     machines = list(tables.measurements["machine"].unique())
     return {
         "studies": studies,
@@ -164,16 +164,16 @@ def figure_of(path: Path) -> dict[str, Any]:
 def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
     """Counts of cells, trials per cell, failures, and cells with each flag, the most frequent first."""
     trials = cells.loc[cells["trials"] > 0, "trials"]
-    flags = Counter(flag for cell_flags in cells["flags"] for flag in cell_flags)
+    flags = Counter(flag for cell_flags in cells["flag_names"] for flag in cell_flags)
     statuses = Counter(cells.loc[cells["status"] != "ok", "status"])
     return {
         "cells": len(cells),
         "timed": len(trials) > 0,
         "trials_low": int(trials.min()) if len(trials) else 0,
         "trials_high": int(trials.max()) if len(trials) else 0,
-        "flagged": int((cells["flags"].map(len) > 0).sum()),
+        "flagged": int((cells["flag_names"].map(len) > 0).sum()),
         "flags": flags.most_common(),
-        "disturbed": int(cells["flags"].map(lambda cell_flags: not set(DISTURBED).isdisjoint(cell_flags)).sum()),
+        "disturbed": int(cells["flag_names"].map(lambda cell_flags: not set(DISTURBED).isdisjoint(cell_flags)).sum()),
         "disturbances": [(flag, count) for flag, count in flags.most_common() if flag in DISTURBED],
         "lost": sum(statuses.values()),
         "statuses": statuses.most_common(),

@@ -139,7 +139,7 @@ def _check_row(row: Mapping[Any, Any]) -> Iterator[str]:
         yield f"status ok with a step time of {time_s}"
     if row["status"] not in ("ok", "invalid") and pd.notna(time_s):
         yield f"status {row['status']} with a step time of {time_s}"
-    if unknown := {*(row["flags"] if row["flags"] is not None else ())} - FLAGS.keys():
+    if unknown := {*(row["flag_names"] if row["flag_names"] is not None else ())} - FLAGS.keys():
         yield f"unknown flag '{min(unknown)}'"
     for name in KEYS:
         if isinstance(row[name], str) and not re.fullmatch(r"[0-9a-f]{32}", row[name]):

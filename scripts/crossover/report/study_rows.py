@@ -79,7 +79,7 @@ def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mappi
         return on_crossover == (answer["kind"] in CROSSING), claim["machine"] == answer["machine"]
 
     def may_be_on_device(claim: Mapping[str, Any]) -> bool:
-        devices = {*DEVICE_WORDS.values()}.intersection(re.findall(r"\w+", claim["where"] or ""))
+        devices = {*DEVICE_WORDS.values()}.intersection(re.findall(r"\w+", claim["condition"] or ""))
         if answer["kind"] in CROSSING or not devices or not answer["device"]:
             return True
         return answer["device"].split()[0] in devices

@@ -58,7 +58,8 @@ def summarise(
     """
     # Arrays are much faster than a pandas table per cell.
     columns = {
-        name: measurements[name].to_numpy(object) for name in (*CELL_AXES, *OF_FIRST_TRIAL, "status", "reason", "flags")
+        name: measurements[name].to_numpy(object)
+        for name in (*CELL_AXES, *OF_FIRST_TRIAL, "status", "reason", "flag_names")
     }
     numbers = {name: numbers_of(measurements[name]) for name in NUMBERS}
     cells = [_summarise_cell(columns, numbers, rows, prices or {}) for rows in rows_of_cells(measurements)]
@@ -112,7 +113,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
         "timed_steps": np.fmin.reduce(numbers_of_ok["timed_steps"], initial=np.nan),
         "trials": len(ok),
         "trials_not_ok": len(failed),
-        "flags": sorted({flag for flags in columns["flags"][ok] for flag in flags} | differing),
+        "flag_names": sorted({flag for flags in columns["flag_names"][ok] for flag in flags} | differing),
     }
 
 

@@ -82,10 +82,10 @@ def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row
             "steps": steps,
             **(_of_run(per_step, steps) if steps else {}),
             "ranked_by": cost,
-            "rank": rank,
+            "cost_rank": rank,
             **columns_of(ratio, "ratio{}"),
             "trials": cell["trials"],
-            "flags": cell["flags"],
+            "flag_names": cell["flag_names"],
         }
         yield row | {"behind": rank > 1 and sign_of(row) > 0}
 

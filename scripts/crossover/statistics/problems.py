@@ -49,11 +49,11 @@ def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list
         lost = table[table["status"] != "ok"].fillna({"reason": "no reason was given"})
         losses += records(lost.reindex(columns=named).assign(work=work, kind=lost["status"], reason=lost["reason"]))
     trials = run.measurements
-    flagged = trials[trials["status"] == "ok"].explode("flags").dropna(subset="flags")
-    of_cells = run.cells.explode("flags", ignore_index=True)
-    of_cells = of_cells[of_cells["flags"].isin(CELL_FLAGS)]
+    flagged = trials[trials["status"] == "ok"].explode("flag_names").dropna(subset="flag_names")
+    of_cells = run.cells.explode("flag_names", ignore_index=True)
+    of_cells = of_cells[of_cells["flag_names"].isin(CELL_FLAGS)]
     for rows in (flagged, of_cells.loc[of_cells.index.repeat(of_cells["trials"])]):
-        losses += records(rows[named].assign(work="trial", kind=FLAGGED, reason=rows["flags"]))
+        losses += records(rows[named].assign(work="trial", kind=FLAGGED, reason=rows["flag_names"]))
     rows_of_all = pd.concat([table.reindex(columns=CELL_AXES) for table in (*tables.values(), pd.DataFrame(losses))])
     return _grouped(losses, rows_of_all)
 

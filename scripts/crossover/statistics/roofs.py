@@ -35,10 +35,11 @@ def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFr
     columns = pd.DataFrame(rows, cells.index, list(COLUMNS), dtype="Float64")
     above = (columns["roof_share_low"].fillna(columns["roof_share"] / ALONE) > 1).fillna(False).to_numpy(bool)
     flags = [
-        [*of_cell, "above_roof"] if wrong else of_cell for of_cell, wrong in zip(cells["flags"], above, strict=True)
+        [*of_cell, "above_roof"] if wrong else of_cell
+        for of_cell, wrong in zip(cells["flag_names"], above, strict=True)
     ]
     return cells.assign(
-        flags=pd.Series(flags, cells.index, dtype=object), **{name: columns[name] for name in columns.columns}
+        flag_names=pd.Series(flags, cells.index, dtype=object), **{name: columns[name] for name in columns.columns}
     )
 
 

@@ -18,7 +18,7 @@ from crossover.config.words import EXECUTIONS, HERE, STATUSES
 if TYPE_CHECKING:
     import pyarrow
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 TRAINING_VERSION = 3
 
 
@@ -97,7 +97,7 @@ class Measurement(Row):
 
     trial: int | None = column("number of the trial, from 1")
     started_at: str | None = column("start of the trial, UTC, ISO 8601")
-    flags: list[str] | None = column("reasons to doubt an ok result")
+    flag_names: list[str] | None = column("reasons to doubt an ok result")
 
     step_time_s: float | None = column("median of samples_s", "s")
     step_time_mean_s: float | None = column("mean of samples_s", "s")

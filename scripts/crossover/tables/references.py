@@ -30,7 +30,7 @@ FACTS_FILE, TRIALS_FILE = REFERENCE_FILES
 
 KEPT = (
     *(axis for axis in AXES if axis != "machine"),
-    *("trial", "status", "reason", "flags", "step_time_s", "parameters", "size_name", "size_label"),
+    *("trial", "status", "reason", "flag_names", "step_time_s", "parameters", "size_name", "size_label"),
     *("device_name", "threads", "energy_per_step_j", "peak_allocated_bytes", "model_key"),
 )
 """The columns of a trial that a comparison needs."""
@@ -142,13 +142,13 @@ def with_cell_flags(trials: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """Trials with all flags of their cells; some, such as `above_roof`, need data that a reference does not keep."""
     import pandas as pd
 
-    columns = [*AXES, "flags"]
+    columns = [*AXES, "flag_names"]
     flags_of = {cell[:-1]: cell[-1] for cell in cells[columns].itertuples(index=False, name=None)}
     flags = [
         sorted({*trial[-1], *flags_of.get(trial[:-1], ())})
         for trial in trials[columns].itertuples(index=False, name=None)
     ]
-    return trials.assign(flags=pd.Series(flags, trials.index, dtype=object))
+    return trials.assign(flag_names=pd.Series(flags, trials.index, dtype=object))
 
 
 def write_reference(

@@ -308,7 +308,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     "timed_steps": _count("smallest number of steps timed in an ok trial", trials="minimum of the ok trials"),
     "trials": _count("number of ok trials", always=True),
     "trials_not_ok": _count("number of trials with a status other than ok", title="trials not ok"),
-    "flags": _many("flags of the ok trials, and flags of the cell itself: `trials_differ` and `above_roof`"),
+    "flag_names": _many("flags of the ok trials, and flags of the cell itself: `trials_differ` and `above_roof`"),
     **_of_record(["device_name", "hostname", "threads"]),
 }
 
@@ -401,7 +401,7 @@ MACHINES = _axes(CELL_AXES) | {
     "ranked_by": _text(
         "cost by which sides are ranked: time, or money if at least two sides of the series have a price"
     ),
-    "rank": _count("rank among the sides of the series at the point, lowest cost first"),
+    "cost_rank": _count("rank among the sides of the series at the point, lowest cost first"),
     "behind": _yes(
         "whether the side is significantly behind the first side; without intervals, whether its cost is at least "
         "twice as high"
@@ -422,7 +422,7 @@ MACHINES = _axes(CELL_AXES) | {
     **_estimate("run_energy{}_j", "energy of the run, if measured", "J"),
     **_estimate("run_price{}", "price of the run"),
     "trials": _count("number of ok trials"),
-    "flags": _many("flags of the cell"),
+    "flag_names": _many("flags of the cell"),
 }
 
 ROOF_KINDS = {
@@ -614,7 +614,7 @@ CLAIMS = {
     "over_metric": _text("for a ratio: the metric of the denominator, if different"),
     "side": _text("for a ratio: the side in the numerator, by the axes on which the sides differ"),
     "over": _text("for a ratio: the side in the denominator, by the axes on which the sides differ"),
-    "where": _text(
+    "condition": _text(
         "for a ratio: the axis values common to both sides; for other forms: the axis values of the part of the study "
         "that the claim is about, empty for the whole study"
     ),

@@ -27,7 +27,10 @@ ROWS_AT_ONCE = 500
 CUT_SHORT = {"incomplete", "not_checked"}
 """Flags of a row that lacks values which another row of its trial may have."""
 
-FROM_FIRST = ("status", "reason", "flags")
+FORMER_NAMES = {"flags": "flag_names"}
+"""Columns of trials that earlier versions named otherwise."""
+
+FROM_FIRST = ("status", "reason", "flag_names")
 """The columns of later trials that the first trial may change."""
 
 SIDE_BY_SIDE = "side_by_side"
@@ -88,7 +91,8 @@ def read_trials(path: Path, needed: Sequence[str], remedy: str, others: Sequence
 
     Raises UnreadableError with the remedy if the file is unreadable or a needed column is missing.
     """
-    trials = read_arrow(path, "table", [*needed, *others], remedy)
+    trials = read_arrow(path, "table", [*needed, *others, *FORMER_NAMES], remedy)
+    trials = trials.rename_columns([FORMER_NAMES.get(name, name) for name in trials.column_names])
     for name in needed:
         if name not in trials.column_names:
             raise UnreadableError(path, f"column '{name}' is missing", remedy)
@@ -133,7 +137,7 @@ def _read_search(path: Path) -> dict[str, Any]:
 def disturbed_trials(trials: pa.Table) -> dict[Cell, dict[int, list[str]]]:
     """The flags of disturbed trials that are due to the machine (DISTURBED), by cell and trial number."""
     disturbed: dict[Cell, dict[int, list[str]]] = defaultdict(dict)
-    for row in trials.select([*AXES, "trial", "status", "flags"]).to_pylist():
+    for row in trials.select([*AXES, "trial", "status", "flag_names"]).to_pylist():
         if flags := _disturbances(row):
             disturbed[Cell(**{axis: row[axis] for axis in AXES})][row["trial"]] = flags
     return dict(disturbed)
@@ -143,7 +147,7 @@ def least_disturbed(trials: pa.Table) -> pa.Table:
     """One row per trial: the first row, or a repeat that was less disturbed and is as complete."""
     if pc.max(trials["repeat"]).as_py() in (None, 0):
         return trials
-    rows = trials.select([*AXES, "trial", "repeat", "status", "flags", "others_cpus"]).to_pylist()
+    rows = trials.select([*AXES, "trial", "repeat", "status", "flag_names", "others_cpus"]).to_pylist()
     selected: dict[tuple[Any, ...], int] = {}
     for index in sorted(range(len(rows)), key=lambda index: rows[index]["repeat"] or 0):
         trial = (*_cell(rows[index]), rows[index]["trial"])
@@ -153,7 +157,9 @@ def least_disturbed(trials: pa.Table) -> pa.Table:
 
 
 def _replaces(repeat: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    if repeat["status"] != "ok" or CUT_SHORT.intersection(repeat["flags"] or ()).difference(row["flags"] or ()):
+    if repeat["status"] != "ok" or CUT_SHORT.intersection(repeat["flag_names"] or ()).difference(
+        row["flag_names"] or ()
+    ):
         return False
     return _degree(repeat) < _degree(row)
 
@@ -165,7 +171,7 @@ def _degree(row: Mapping[str, Any]) -> tuple[int, float]:
 
 
 def _disturbances(row: Mapping[str, Any]) -> list[str]:
-    flags = row["flags"] or () if row["status"] == "ok" else ()
+    flags = row["flag_names"] or () if row["status"] == "ok" else ()
     return [flag for flag in flags if flag in DISTURBED]
 
 
@@ -202,12 +208,12 @@ def _with_check(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, 
         return {**row, "status": "invalid", "reason": first["reason"]}
     why = f"ended with status {first['status']}" if first else "is missing"
     reason = row["reason"] or f"only a cell's first trial is checked, and it {why}"
-    return {**row, "reason": reason, "flags": [*(row["flags"] or []), "not_checked"]}
+    return {**row, "reason": reason, "flag_names": [*(row["flag_names"] or []), "not_checked"]}
 
 
 def _with_profile(row: dict[str, Any], first: dict[str, Any] | None) -> dict[str, Any]:
     share = first["host_bound_share"] if first else None
-    flags = row["flags"] or []
+    flags = row["flag_names"] or []
     if row["status"] != "ok" or not row["leased_beside"] or (share or 0) <= HOST_BOUND_SHARE or SIDE_BY_SIDE in flags:
         return row
-    return {**row, "flags": [*flags, SIDE_BY_SIDE]}
+    return {**row, "flag_names": [*flags, SIDE_BY_SIDE]}

@@ -28,7 +28,7 @@ def tables(*rows: dict[str, Any], **studies: dict[str, Any]) -> RunTables:
 
 
 def test_the_tables_of_a_run_are_written_and_read(tmp_path: Path, row: Row) -> None:
-    run = tables(row(size=2), row(size=2, device="cuda", flags=["drift"]))
+    run = tables(row(size=2), row(size=2, device="cuda", flag_names=["drift"]))
     write_run(run, tmp_path)
     with pytest.raises(UserError, match=r"measurements\.parquet"):
         read_run(tmp_path)

@@ -221,11 +221,11 @@ def test_caveats_are_flags_in_the_bracket_and_lost_cells_of_the_series(series: R
     rows = series(2e-3)
     for trial in rows:
         if trial["device"] == "cuda" and trial["size"] == 100:
-            trial["flags"] = ["drift"]
+            trial["flag_names"] = ["drift"]
     assert only(answers(rows), "crossover")["caveats"] == []
     for trial in rows:
         if trial["device"] == "cuda" and trial["size"] == 10_000:
-            trial["flags"] = ["throttled"]
+            trial["flag_names"] = ["throttled"]
     assert only(answers(rows), "crossover")["caveats"] == ["throttled"]
     lost = [trial | {"status": "oom", "step_time_s": None} if trial["size"] == 100 else trial for trial in rows]
     assert "lost_cells" in only(answers(lost), "crossover")["caveats"]

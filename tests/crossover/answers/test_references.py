@@ -413,7 +413,7 @@ class TestThresholds:
     def test_flags_of_a_reference_are_caveats(
         self, cpu_rows: Any, elsewhere: Any, with_reference: RunTables, tmp_path: Path
     ) -> None:
-        run = tables(cpu_rows, elsewhere(flags=["throttled"]))
+        run = tables(cpu_rows, elsewhere(flag_names=["throttled"]))
         (series,) = [entry for entry in read_back(run, tmp_path) if entry["gpu_measured_elsewhere"]]
         assert "throttled" in series["caveats"]
         (answer,) = of_kind(run, "reference")

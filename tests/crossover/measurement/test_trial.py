@@ -79,7 +79,7 @@ def with_messages(job: TrialJob) -> tuple[Measurement, list[dict[str, Any]]]:
 def test_a_good_trial_fills_its_row(job: TrialJob, tmp_path: Path) -> None:
     row = run_trial(replace(job, isolation="server", attempts=2, lease_wait_s=1.5, code_version="f00"))
     assert (row.status, row.reason) == ("ok", None)
-    assert set(row.flags or [None]) <= set(FLAGS) | {None}
+    assert set(row.flag_names or [None]) <= set(FLAGS) | {None}
     assert {axis: getattr(row, axis) for axis in asdict(CELL)} == asdict(CELL)
     assert (row.trial, row.seed, row.threads) == (1, 0, job.threads)
     assert (row.isolation, row.attempts, row.lease_wait_s, row.command) == ("server", 2, 1.5, "the command")
@@ -141,7 +141,7 @@ def test_a_check_that_the_study_leaves_out_is_waived(job: TrialJob, tmp_path: Pa
     cell = own_cell(tmp_path, text, "resident")
     assert cell.model is not None
     row = run_trial(replace(job, cell=replace(cell, model=replace(cell.model, checked=False))))
-    assert (row.status, row.check, "not_checked" in row.flags) == ("ok", "waived", False)
+    assert (row.status, row.check, "not_checked" in row.flag_names) == ("ok", "waived", False)
     assert (str(row.reason).endswith("the study says check: false"), row.relative_error) == (True, None)
 
 
@@ -270,7 +270,7 @@ def test_the_first_trial_has_all_passes_and_later_trials_remedies_for_short_step
     first = [row.flops_per_step, row.relative_error, row.peak_rss_bytes]
     assert [value is not None for value in first] == [number == 1] * 3
     assert (row.split_step_s is not None) is split
-    assert "not_checked" not in (row.flags or [])
+    assert "not_checked" not in (row.flag_names or [])
     assert (row.device_busy_s, row.host_bound_share) == (busy, share)
 
 
@@ -309,8 +309,8 @@ def test_an_error_in_a_pass_keeps_the_time_and_the_other_passes(
     has_status = isinstance(error, torch.AcceleratorError | UnsupportedError)
     kind = "" if has_status else f"{type(error).__name__}: "
     assert (row.status, row.reason) == ("ok", f"{name}: {kind}{str(error).partition(chr(10))[0]}")
-    assert "incomplete" in (row.flags or [])
-    assert ("not_checked" in (row.flags or [])) is (name == "numerical check")
+    assert "incomplete" in (row.flag_names or [])
+    assert ("not_checked" in (row.flag_names or [])) is (name == "numerical check")
     assert row.step_time_s is not None
     for _, column in PASSES.values():
         assert (getattr(row, column) is None) is (column in (missing, "device_busy_s"))  # a CPU has no kernels
@@ -337,7 +337,7 @@ def test_a_failed_reading_after_the_timing_keeps_the_time(
     row = run_trial(job)
     assert (row.status, row.step_time_s is not None) == ("ok", True)
     assert (row.reason or "").endswith(": the driver is gone")
-    assert "incomplete" in (row.flags or [])
+    assert "incomplete" in (row.flag_names or [])
 
 
 def test_the_row_so_far_is_sent_before_each_pass(job: TrialJob) -> None:
@@ -349,10 +349,10 @@ def test_the_row_so_far_is_sent_before_each_pass(job: TrialJob) -> None:
     assert {(so_far["status"], so_far["step_time_s"]) for so_far in rows} == {("ok", row.step_time_s)}
     assert ["latencies_s" in so_far for so_far in rows] == [False, *[True] * 6]
     assert ["relative_error" in so_far for so_far in rows] == [False, False, *[True] * 5]
-    assert ["not_checked" in so_far["flags"] for so_far in rows] == [True, True, *[False] * 5]
+    assert ["not_checked" in so_far["flag_names"] for so_far in rows] == [True, True, *[False] * 5]
     assert rows[-1]["peak_rss_bytes"] == row.peak_rss_bytes
     assert row.reason is None
-    assert not {"not_checked", "incomplete"} & set(row.flags or [])
+    assert not {"not_checked", "incomplete"} & set(row.flag_names or [])
 
 
 def test_work_of_others_on_the_gpu_makes_the_row_invalid_before_the_passes(
@@ -400,7 +400,7 @@ def test_a_wrong_result_is_invalid_in_the_row_sent_before_the_next_pass(
     assert (row.relative_error is not None) is has_error
     assert not has_error or (row.relative_error or 0) > 1e-4
     assert (row.step_time_s or 0) > 0
-    assert "not_checked" not in (row.flags or [])
+    assert "not_checked" not in (row.flag_names or [])
     assert [message["row"]["status"] for message in messages] == ["ok", *["invalid"] * 5]
     write_record(row, tmp_path / "row.parquet")  # which refuses NaN
 
@@ -413,7 +413,7 @@ def test_a_training_that_diverged_is_flagged(job: TrialJob, changed: Callable[..
     changed(hasten)
     row = run_trial(job)
     assert row.status == "ok"  # with the check's fresh weights the step is correct
-    assert "diverged" in (row.flags or [])
+    assert "diverged" in (row.flag_names or [])
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_gate_has_an_exit_status_and_writes_json_and_markdown(
     old = steady(row, 2, 1.0, torch_version="2.12.0") + steady(row, 3, 1.0, torch_version="2.12.0")
     new = [trial | {"step_time_s": 1.25} if trial["size"] == 3 else trial for trial in old]
     upgraded = [
-        trial | {"torch_version": "2.13.0", "hostname": "node7", "flags": ["busy_host", "drift"]} for trial in new
+        trial | {"torch_version": "2.13.0", "hostname": "node7", "flag_names": ["busy_host", "drift"]} for trial in new
     ]
     runs = {name: written(tmp_path / name, rows) for name, rows in (("old", old), ("new", new), ("upgraded", upgraded))}
     json_file, markdown = tmp_path / "gate.json", tmp_path / "gate.md"

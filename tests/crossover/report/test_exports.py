@@ -18,7 +18,7 @@ from report_pages import Page, write_page
 @pytest.fixture(scope="module")
 def page(row: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Page:
     rows = [
-        row(device=device, size=size, trial=trial, step_time_s=1e-3 * (1 + trial / 100), flags=["drift"])
+        row(device=device, size=size, trial=trial, step_time_s=1e-3 * (1 + trial / 100), flag_names=["drift"])
         for device in ("cpu", "cuda")
         for size in (2, 3)
         for trial in (1, 2, 3)

@@ -57,7 +57,7 @@ def rows(row: Row) -> pd.DataFrame:
     ]
     for trial in widths[-3:]:
         trial |= {"status": "oom", "reason": "8 GB wanted", "step_time_s": None, "peak_allocated_bytes": None}
-    alone = row(study="alone", device="cuda", size=2, flags=["drift"], torch_version="2.13.0")
+    alone = row(study="alone", device="cuda", size=2, flag_names=["drift"], torch_version="2.13.0")
     return pd.DataFrame([*widths, alone])
 
 
@@ -247,7 +247,7 @@ def test_page_summary_and_terminal_have_the_number_of_disturbed_cells(
     timed = rows[rows["status"] == "ok"]
     cells = timed[["study", "device", "size"]].apply(tuple, axis=1)
     chosen = cells.isin(cells.unique()[:flagged])
-    page = write_page(timed.assign(flags=[["busy_host"] if flag else [] for flag in chosen]), tmp_path)
+    page = write_page(timed.assign(flag_names=[["busy_host"] if flag else [] for flag in chosen]), tmp_path)
     confidence = re.search(r"<summary>(Confidence: .*)</summary>", page.path.read_text())
     assert confidence
     terminal = (page.folder / "summary.txt").read_text().splitlines()

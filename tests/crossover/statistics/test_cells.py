@@ -15,7 +15,7 @@ Row = Callable[..., dict[str, Any]]
 
 SPLIT = dict(zip(MEMORY_PARTS, (10, 20, 0, 30, 5, 35), strict=True))
 """The parts add up to 100 bytes."""
-LOST: dict[str, Any] = {"status": "oom", "reason": "no memory", "step_time_s": None, "flags": None}
+LOST: dict[str, Any] = {"status": "oom", "reason": "no memory", "step_time_s": None, "flag_names": None}
 
 
 def cells_of(*rows: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
@@ -60,8 +60,8 @@ def test_flags_of_all_trials_are_merged_and_trials_differ_is_added(
     row: Row, slowest_s: float, differing: list[str]
 ) -> None:
     rows = trials(row, "step_time_s", 1.1, slowest_s, 1.0)
-    rows[0]["flags"], rows[1]["flags"] = ["quota"], ["drift", "quota"]
-    assert cells_of(*rows)[0]["flags"] == ["drift", "quota", *differing]
+    rows[0]["flag_names"], rows[1]["flag_names"] = ["quota"], ["drift", "quota"]
+    assert cells_of(*rows)[0]["flag_names"] == ["drift", "quota", *differing]
 
 
 def test_energy_and_price_have_intervals(row: Row) -> None:

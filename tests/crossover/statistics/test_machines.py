@@ -54,7 +54,7 @@ def test_the_ratios_to_the_first_are_simultaneous(row: Row) -> None:
     standard error is sqrt(2 / 3) x 1 %.
     """
     table = ranked(row, {"laptop": {4: around(3.0)}, "host": {4: around(1.01)}, "gpu": {4: around(1.0)}})
-    assert by_side(table, "rank") == [("gpu", 1), ("host", 2), ("laptop", 3)]
+    assert by_side(table, "cost_rank") == [("gpu", 1), ("host", 2), ("laptop", 3)]
     assert by_side(table, "behind") == [("gpu", False), ("host", False), ("laptop", True)]
     half_width = stats.t.ppf(1 - 0.025 / 2, 4) * math.sqrt(2 / 3) * 0.01
     last = records(table)[-1]
@@ -69,7 +69,7 @@ def test_money_is_time_multiplied_by_the_price_of_the_machine(row: Row) -> None:
     """2 ms at 0.9 per hour cost half as much as 1 ms at 3.6; 500 steps of 1 ms at 3.6 per hour cost 0.0005."""
     seconds = {"laptop": {4: around(2e-3)}, "gpu": {4: around(1e-3)}}
     table = ranked(row, seconds, {"here": 0.9, "h200": 3.6}, steps=500, energy_per_step_j=7.0)
-    assert by_side(table, "rank") == [("laptop", 1), ("gpu", 2)]
+    assert by_side(table, "cost_rank") == [("laptop", 1), ("gpu", 2)]
     assert by_side(table, "run_price") == [("laptop", pytest.approx(0.00025)), ("gpu", pytest.approx(0.0005))]
     assert by_side(table, "run_time_s") == [("laptop", pytest.approx(1.0)), ("gpu", pytest.approx(0.5))]
     assert by_side(table, "run_energy_j") == [("laptop", pytest.approx(3500)), ("gpu", pytest.approx(3500))]
@@ -159,8 +159,8 @@ def test_a_side_ranked_behind_is_seldom_faster_than_the_first(
         for side, of_side in zip(SIDES, draws, strict=True)
     }
     table = ranked(row, seconds)
-    table["true_s"] = [times_s[side] for side, _ in by_side(table, "rank")]
-    first_s = table[table["rank"] == 1].set_index("size")["true_s"]
+    table["true_s"] = [times_s[side] for side, _ in by_side(table, "cost_rank")]
+    first_s = table[table["cost_rank"] == 1].set_index("size")["true_s"]
     behind = table[table["behind"].astype(bool)]
     assert behind.loc[behind["true_s"] < behind["size"].map(first_s), "size"].nunique() <= 50
     assert behind["size"].nunique() >= least_declared

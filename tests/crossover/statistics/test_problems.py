@@ -45,7 +45,7 @@ def test_cells_are_named_by_the_axes_that_their_study_varies(row: Row) -> None:
 
 
 def test_a_flag_has_its_own_remedy_and_counts_trials(row: Row) -> None:
-    rows = [row(trial=1, flags=["drift", "quota"]), row(trial=2, flags=["drift"]), row(trial=3)]
+    rows = [row(trial=1, flag_names=["drift", "quota"]), row(trial=2, flag_names=["drift"]), row(trial=3)]
     first, second = (entry for entry in problems(rows) if "trials_differ" not in entry["reason"])
     drift = FLAGS["drift"]
     assert (first["count"], first["reason"], first["remedy"]) == (2, f"drift: {drift.meaning}", drift.remedy)
@@ -58,6 +58,6 @@ def test_a_flag_of_a_cell_counts_all_of_its_trials(row: Row) -> None:
 
 
 def test_failures_come_first_and_flags_last(row: Row) -> None:
-    rows = [row(flags=["quota"]), row(size=5, status="oom", reason="full", step_time_s=None)]
+    rows = [row(flag_names=["quota"]), row(size=5, status="oom", reason="full", step_time_s=None)]
     lack = [lacking(row, 6), lacking(row, 7, "failed", "no such file")]
     assert [entry["kind"] for entry in problems(rows, lack)] == ["failed", "missing", "oom", "flagged"]

@@ -54,7 +54,7 @@ def test_a_cell_has_the_share_of_its_highest_roof() -> None:
     work = {"products_bytes_by_working_set": [0.0] * 10, "others_bytes_by_working_set": moved, "kernels_per_step": 10.0}
     measurements = pd.DataFrame([cell | work | {"status": "ok"} for cell in cells])
     times = {
-        "flags": [],
+        "flag_names": [],
         "step_time_s": 0.004,
         "step_time_low_s": 0.002,
         "step_time_high_s": 0.008,
@@ -66,7 +66,7 @@ def test_a_cell_has_the_share_of_its_highest_roof() -> None:
     assert cells_with_roofs["launch_roof_s"].tolist() == [*[pytest.approx(1e-5)] * 2, pd.NA]
     assert cells_with_roofs["roof_share"].tolist() == [pytest.approx(0.5), pytest.approx(0.25), pd.NA]
     assert cells_with_roofs.loc[0, ["roof_share_low", "roof_share_high"]].tolist() == pytest.approx([0.25, 1.0])
-    assert cells_with_roofs["flags"].tolist() == [[], [], []]
+    assert cells_with_roofs["flag_names"].tolist() == [[], [], []]
     assert with_roofs(cells_with_roofs, measurements, table_of("roofs")).equals(cells_with_roofs)
 
 
@@ -80,10 +80,10 @@ def test_a_cell_above_its_roof_is_flagged(times_s: tuple[float, ...], wrong: boo
         "roofs", [{"machine": "a", "device": "cuda", "roof": "matmul", "precision": "fp32", "value": 1e12}]
     )
     names = ("step_time_s", "step_time_low_s", "step_time_high_s")
-    cell = row() | dict(zip(names, times_s, strict=False)) | {"flops_per_step": 2e9, "flags": ["drift"]}
+    cell = row() | dict(zip(names, times_s, strict=False)) | {"flops_per_step": 2e9, "flag_names": ["drift"]}
     work = dict.fromkeys(("products_bytes_by_working_set", "others_bytes_by_working_set", "kernels_per_step"))
     cells_with_roofs = with_roofs(table_of("cells", [cell]), pd.DataFrame([row() | work | {"status": "ok"}]), roofs)
-    assert cells_with_roofs["flags"].tolist() == [["drift", "above_roof"] if wrong else ["drift"]]
+    assert cells_with_roofs["flag_names"].tolist() == [["drift", "above_roof"] if wrong else ["drift"]]
 
 
 KINDS = (("eager", "cuda"), ("compile", "cuda"), ("eager", "cpu-1"))

@@ -20,9 +20,9 @@ Row = Callable[..., dict[str, Any]]
 
 def test_a_table_is_written_as_parquet_and_csv(tmp_path: Path) -> None:
     path = tmp_path / "machines.parquet"
-    write_table(pd.DataFrame({"size": [1, 2], "flags": [["drift", "quota"], []]}), path)
-    assert [list(flags) for flags in read_table(path)["flags"]] == [["drift", "quota"], []]
-    assert path.with_suffix(".csv").read_text() == "size,flags\n1,drift quota\n2,\n"
+    write_table(pd.DataFrame({"size": [1, 2], "flag_names": [["drift", "quota"], []]}), path)
+    assert [list(flags) for flags in read_table(path)["flag_names"]] == [["drift", "quota"], []]
+    assert path.with_suffix(".csv").read_text() == "size,flag_names\n1,drift quota\n2,\n"
     assert pq.read_schema(path).field("size").metadata == {b"doc": MACHINES["size"].doc.encode(), b"unit": b""}
 
 

@@ -16,12 +16,19 @@ from crossover.config.studies import SEARCH_VERSION, Cell
 from crossover.errors import UserError
 from crossover.tables.columns import Measurement, arrow_schema, write_record
 from crossover.tables.frames import records
-from crossover.tables.rows import apply_first_trial, collect_rows, collect_searches, disturbed_trials, least_disturbed
+from crossover.tables.rows import (
+    apply_first_trial,
+    collect_rows,
+    collect_searches,
+    disturbed_trials,
+    least_disturbed,
+    read_trials,
+)
 from crossover.tables.run_tables import TABLES
 
 Row = Callable[..., dict[str, Any]]
 WRONG = {"status": "invalid", "reason": "the answer is off", "check": "failed"}
-CRASHED = {"status": "invalid", "reason": "it crashed", "flags": None}
+CRASHED = {"status": "invalid", "reason": "it crashed", "flag_names": None}
 DISTURBED = {"status": "invalid", "reason": "other processes", "check": "passed"}
 WHY = "only a cell's first trial is checked, and it "
 
@@ -65,7 +72,7 @@ def test_one_error_lists_all_unusable_rows(tmp_path: Path) -> None:
     ("first", "later"),
     [
         ({}, ("ok", None, [])),
-        ({"flags": ["not_checked"], "check": "not_checked"}, ("ok", None, [])),  # the first trial's flag is enough
+        ({"flag_names": ["not_checked"], "check": "not_checked"}, ("ok", None, [])),  # the first trial's flag is enough
         (WRONG, ("invalid", "the answer is off", [])),
         (CRASHED, ("invalid", "it crashed", [])),
         (DISTURBED | {"check": "not_checked"}, ("ok", f"{WHY}ended with status invalid", ["not_checked"])),
@@ -78,19 +85,19 @@ def test_the_check_of_the_first_trial_applies_to_later_trials(
     """Only one of two cells is affected. A later trial that is not ok stays unchanged."""
     others = [row(size=5, trial=trial) for trial in (1, 2)]
     cell_rows = [] if first is None else [row(size=4, trial=1, **first)]
-    cell_rows += [row(size=4, trial=2), row(size=4, trial=3, status="oom", reason="full", flags=["drift"])]
+    cell_rows += [row(size=4, trial=2), row(size=4, trial=3, status="oom", reason="full", flag_names=["drift"])]
     table = pa.Table.from_pylist([*cell_rows, *others], schema=arrow_schema())
     judged = apply_first_trial(table)
     assert judged.schema == table.schema
-    before, rows = (part.select(["status", "reason", "flags"]).to_pylist() for part in (table, judged))
+    before, rows = (part.select(["status", "reason", "flag_names"]).to_pylist() for part in (table, judged))
     assert tuple(rows[-4].values()) == later
     assert tuple(rows[-3].values()) == ("oom", "full", ["drift"])
     assert rows[:-4] == before[:-4]
-    assert rows[-2:] == [{"status": "ok", "reason": None, "flags": []}] * 2
+    assert rows[-2:] == [{"status": "ok", "reason": None, "flag_names": []}] * 2
 
 
 @pytest.mark.parametrize(
-    ("share", "beside", "flags"),
+    ("share", "beside", "flag_names"),
     [
         (0.51, 1, ["side_by_side"]),
         (0.5, 1, []),
@@ -105,14 +112,14 @@ def test_the_profile_of_the_first_trial_flags_trials_side_by_side(
     """Only the first trial is profiled. A trial that is not ok, or flagged already, stays unchanged."""
     table = pa.Table.from_pylist(
         [
-            row(trial=1, host_bound_share=share, leased_beside=1, flags=["side_by_side"]),
+            row(trial=1, host_bound_share=share, leased_beside=1, flag_names=["side_by_side"]),
             row(trial=2, leased_beside=beside),
-            row(trial=3, leased_beside=1, status="oom", flags=None),
+            row(trial=3, leased_beside=1, status="oom", flag_names=None),
             row(trial=2, leased_beside=1, size=5),
         ],
         schema=arrow_schema(),
     )
-    flags_after = apply_first_trial(table)["flags"].to_pylist()
+    flags_after = apply_first_trial(table)["flag_names"].to_pylist()
     assert flags_after == [["side_by_side"], flags, None, ["not_checked"]]
 
 
@@ -124,16 +131,20 @@ def counting(row: Row, *values: dict[str, Any]) -> int | None:
 @pytest.mark.parametrize(
     ("before", "after", "repeat"),
     [
-        ({"flags": ["busy_host"]}, {"flags": []}, 1),
-        ({"flags": ["busy_host", "throttled"]}, {"flags": ["throttled"]}, 1),
-        ({"flags": ["busy_host"]}, {"flags": ["drift"]}, 1),  # not a disturbance, but a property of the step
-        ({"flags": ["busy_host"]}, {"flags": [], "status": "timeout", "step_time_s": None}, 0),
-        ({"flags": ["busy_host"]}, {"flags": ["incomplete"]}, 0),  # the repeat lacks a pass that the first row has
-        ({"flags": ["busy_host", "incomplete"]}, {"flags": ["incomplete"]}, 1),
-        ({"flags": ["busy_host"], "others_cpus": 1.5}, {"flags": ["busy_host"], "others_cpus": 0.5}, 1),
-        ({"flags": ["quota"], "others_cpus": 0.5}, {"flags": ["busy_host", "quota"], "others_cpus": 0.4}, 0),
-        ({"flags": [], "others_cpus": 0.2}, {"flags": [], "others_cpus": 0.1}, 0),
-        ({"flags": [], "status": "oom"}, {"flags": []}, 0),
+        ({"flag_names": ["busy_host"]}, {"flag_names": []}, 1),
+        ({"flag_names": ["busy_host", "throttled"]}, {"flag_names": ["throttled"]}, 1),
+        ({"flag_names": ["busy_host"]}, {"flag_names": ["drift"]}, 1),  # not a disturbance, but a property of the step
+        ({"flag_names": ["busy_host"]}, {"flag_names": [], "status": "timeout", "step_time_s": None}, 0),
+        (
+            {"flag_names": ["busy_host"]},
+            {"flag_names": ["incomplete"]},
+            0,
+        ),  # the repeat lacks a pass that the first row has
+        ({"flag_names": ["busy_host", "incomplete"]}, {"flag_names": ["incomplete"]}, 1),
+        ({"flag_names": ["busy_host"], "others_cpus": 1.5}, {"flag_names": ["busy_host"], "others_cpus": 0.5}, 1),
+        ({"flag_names": ["quota"], "others_cpus": 0.5}, {"flag_names": ["busy_host", "quota"], "others_cpus": 0.4}, 0),
+        ({"flag_names": [], "others_cpus": 0.2}, {"flag_names": [], "others_cpus": 0.1}, 0),
+        ({"flag_names": [], "status": "oom"}, {"flag_names": []}, 0),
     ],
 )
 def test_a_repeat_counts_if_it_has_a_time_and_was_less_disturbed(
@@ -144,13 +155,15 @@ def test_a_repeat_counts_if_it_has_a_time_and_was_less_disturbed(
 
 
 def test_the_first_of_the_least_disturbed_rows_counts(row: Row) -> None:
-    repeats = [{"flags": flags, "repeat": n} for n, flags in enumerate((["busy_host", "quota"], ["quota"], ["quota"]))]
+    repeats = [
+        {"flag_names": flags, "repeat": n} for n, flags in enumerate((["busy_host", "quota"], ["quota"], ["quota"]))
+    ]
     assert counting(row, *repeats) == 1
-    assert counting(row, *repeats, {"flags": [], "repeat": 3}) == 3
+    assert counting(row, *repeats, {"flag_names": [], "repeat": 3}) == 3
 
 
 def test_one_row_of_each_trial_is_kept_in_order(row: Row) -> None:
-    rows = [row(size=size, trial=trial, repeat=0, flags=["busy_host"]) for size in (2, 3) for trial in (1, 2)]
+    rows = [row(size=size, trial=trial, repeat=0, flag_names=["busy_host"]) for size in (2, 3) for trial in (1, 2)]
     rows.insert(1, row(size=2, trial=1, repeat=1))
     counting = least_disturbed(table(rows)).to_pylist()
     assert [(trial["size"], trial["trial"], trial["repeat"]) for trial in counting] == [
@@ -166,11 +179,11 @@ def test_one_row_of_each_trial_is_kept_in_order(row: Row) -> None:
 
 def test_disturbed_trials_have_a_time_and_a_flag_of_disturbance(row: Row) -> None:
     rows = [
-        row(trial=1, flags=["busy_host", "drift", "quota"]),
-        row(trial=2, flags=["drift"]),
-        row(trial=3, flags=["throttled"], device="cuda"),
-        row(trial=4, flags=["busy_host"], status="invalid"),
-        row(trial=5, flags=None),
+        row(trial=1, flag_names=["busy_host", "drift", "quota"]),
+        row(trial=2, flag_names=["drift"]),
+        row(trial=3, flag_names=["throttled"], device="cuda"),
+        row(trial=4, flag_names=["busy_host"], status="invalid"),
+        row(trial=5, flag_names=None),
     ]
     cell = Cell("disc_depth", "disc_mlp", "resident", 100, "fp32", "eager", 4, "cpu")
     gpu = Cell("disc_depth", "disc_mlp", "resident", 100, "fp32", "eager", 4, "cuda")
@@ -180,7 +193,7 @@ def test_disturbed_trials_have_a_time_and_a_flag_of_disturbance(row: Row) -> Non
 def test_later_trials_depend_on_the_row_that_is_used_of_the_first(row: Row, tmp_path: Path) -> None:
     """The repeat of the first trial has a wrong result, so its first row is used."""
     version = {"schema_version": Measurement.schema_version}
-    right = row(**version, trial=1, repeat=0, flags=["busy_host"], check="passed")
+    right = row(**version, trial=1, repeat=0, flag_names=["busy_host"], check="passed")
     wrong = row(**version, trial=1, repeat=1, status="invalid", check="failed", step_time_s=None)
     later = row(**version, trial=2, repeat=0)
     paths = [tmp_path / f"{rank}.parquet" for rank in range(3)]
@@ -226,3 +239,10 @@ def test_an_unreadable_search_is_rejected(tmp_path: Path, text: str, reason: str
     path.write_text(text)
     with pytest.raises(UserError, match=rf"cpu\.json: {reason}"):
         collect_searches([path])
+
+
+def test_trials_of_a_version_that_named_a_column_otherwise_are_read(row: Row, tmp_path: Path) -> None:
+    trials = table([row(flag_names=["drift"])])
+    names = ["flags" if name == "flag_names" else name for name in trials.column_names]
+    pq.write_table(trials.rename_columns(names), tmp_path / "trials.parquet")
+    assert read_trials(tmp_path / "trials.parquet", ["flag_names"], "").column("flag_names").to_pylist() == [["drift"]]

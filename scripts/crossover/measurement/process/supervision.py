@@ -136,7 +136,7 @@ def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
     failed, *later = passing["passing"]
     undone = f"{failed}: {outcome.reason}" + (f"; not begun: {', '.join(later)}" if later else "")
     columns = {**outcome.facts, **passing["row"]}
-    columns["flags"] = list(dict.fromkeys([*columns["flags"], "incomplete"]))
+    columns["flag_names"] = list(dict.fromkeys([*columns["flag_names"], "incomplete"]))
     status, reason = columns.pop("status"), columns.pop("reason")
     reason = undone if reason is None else f"{reason}; {undone}"
     return Outcome(status, reason, False, columns, transient=passing["transient"])

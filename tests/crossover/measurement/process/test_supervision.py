@@ -96,7 +96,7 @@ def test_an_end_by_a_signal(
     assert outcome.transient is ("from outside" in reason)
 
 
-TIMED = {"step_time_s": 0.5, "flags": ["drift", "not_checked"], "status": "ok", "reason": None}
+TIMED = {"step_time_s": 0.5, "flag_names": ["drift", "not_checked"], "status": "ok", "reason": None}
 PASSES = ["numerical check", "memory pass", "profile"]
 
 
@@ -120,7 +120,7 @@ def test_an_end_during_a_pass_keeps_the_time(end: signal.Signals | None, kills: 
     assert (outcome.status, outcome.written, outcome.transient) == ("ok", False, False)
     assert (outcome.reason or "").startswith(f"numerical check: {why}")
     assert (outcome.reason or "").endswith("; not begun: memory pass, profile")
-    assert outcome.facts == {**FACTS, "step_time_s": 0.5, "flags": ["drift", "not_checked", "incomplete"]}
+    assert outcome.facts == {**FACTS, "step_time_s": 0.5, "flag_names": ["drift", "not_checked", "incomplete"]}
     assert child.killed
 
 
