@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from crossover.config.claim_forms import claims_of
 from crossover.config.configuration import Configuration
 from crossover.config.studies import (
     CELL_PATH,
@@ -224,6 +225,22 @@ class RunPlan:
     def refined_trials(self) -> list[Trial]:
         """Trials of the first grid from which refinement starts."""
         return [trial for trial in self.trials_of_grid if trial[0].study in self.stages]
+
+    @property
+    def refinement_params(self) -> dict[str, Any]:
+        """Parameters of the rule that plans a stage of refinement; all but `claims` by refined study."""
+        studies = {name: self.study[name] for name in self.stages}
+        refinements = {name: refinement_on(study, self.devices, self.refinement) for name, study in studies.items()}
+        return {
+            "refinements": {name: asdict(refinement) for name, refinement in refinements.items() if refinement},
+            "x_axes": {name: study.x_axis for name, study in studies.items()},
+            "trials": {name: self.trials_of(name) for name in studies},
+            "candidates": {name: asdict(self.candidates[name]) for name in studies if name in self.candidates},
+            "claims": [
+                claim for study in studies.values() for claim in claims_of(study.name, study.published, study.claims)
+            ],
+            "steps_per_run": {name: study.steps_per_run for name, study in studies.items()},
+        }
 
     @property
     def published(self) -> list[str]:
