@@ -1,12 +1,12 @@
 # Rules that measure: trials, trainings, searches for the largest batch, and roofs; and the rule for datasets. What a result
 # depends on is in `params`, with the code's content instead of file times. A change of `resources` triggers no new measurement.
 
-from crossover.machine.code_key import digests_of
+OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
 
 
 rule make_dataset:
     input:
-        real_files=lambda wildcards: real_files(CONFIG.datasets[wildcards.dataset]),
+        real_files=get_real_files,
     output:
         dataset=f"{RESULTS}/datasets/{{dataset}}.safetensors",
     log:
@@ -17,8 +17,8 @@ rule make_dataset:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        options=lambda wildcards: CONFIG.datasets[wildcards.dataset],
-        code=digests_of("crossover.datasets"),
+        options=get_dataset_options,
+        code=get_code("crossover.datasets"),
     message:
         "Making dataset {wildcards.dataset}"
     script:
@@ -41,7 +41,7 @@ rule measure_cell:
         **JOBS.resources("trial"),
     params:
         job=JOBS.trial,
-        limit=lambda wildcards, resources: JOBS.limit("trial", wildcards),
+        limit=get_limit("trial"),
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}{{wildcards.again}}"
     shell:
@@ -62,7 +62,7 @@ use rule measure_cell as train_model with:
         **JOBS.resources("training"),
     params:
         job=JOBS.training,
-        limit=lambda wildcards, resources: JOBS.limit("training", wildcards),
+        limit=get_limit("training"),
     message:
         f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
 
@@ -80,7 +80,7 @@ use rule measure_cell as find_largest_batch with:
         **JOBS.resources("batch_try"),
     params:
         job=JOBS.search,
-        limit=lambda wildcards, resources: JOBS.limit("batch_try", wildcards),
+        limit=get_limit("batch_try"),
     message:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
 

@@ -24,7 +24,7 @@ checkpoint plan_refinement:
 
 checkpoint plan_repeats:
     input:
-        rows=lambda wildcards: get_rows_before_repeat(int(wildcards.repeat)),
+        rows=get_measured_rows,
         library=get_library("config", "plan", "tables"),
     output:
         plan=f"{RESULTS}/repeats/repeat-{{repeat}}.json",

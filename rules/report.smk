@@ -1,10 +1,9 @@
 # Rules for figures, the report, and exports. The exports are separate targets: `snakemake export`, and
 # `snakemake export_reference --config name=h200`.
 
-from crossover.plan.run_plan import SUFFIXES, figure_file, figures_of
+from crossover.config.words import REFERENCE_FILES
+from crossover.plan.run_plan import SUFFIXES, figure_file
 from crossover.tables.outdated import REPORT_FILES
-
-FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
 
 
 rule plot_figures:
@@ -42,11 +41,7 @@ rule render_report:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
         figures=[figure_file(RESULTS, study, kind, "svg") for study, kind in FIGURES],
-        page=sorted(
-            get_file(path)
-            for path in (REPOSITORY / "report").rglob("*")
-            if path.is_file() and path.suffix != ".rst"
-        ),
+        page=get_page(),
         library=get_library(*COMPUTING, "figures", "report"),
     output:
         **{name: update(f"{RESULTS}/{file}") for name, file in REPORT_FILES.items() if name != "report"},
@@ -64,7 +59,7 @@ rule render_report:
     threads: JOBS.share
     params:
         failures=get_failures(f"{RESULTS}/logs/render_report.log"),
-        templates=lambda wildcards, input: os.path.commonpath(input.page),
+        templates=get_templates,
     message:
         "Writing {output.report}"
     script:
@@ -84,8 +79,8 @@ rule export:
     conda:
         "../envs/analysis.yaml"
     params:
-        results=lambda wildcards, input: os.path.dirname(input.cells),
-        output=lambda wildcards, output: os.path.dirname(output.bencher),
+        results=subpath(input.cells, parent=True),
+        output=subpath(output.bencher, parent=True),
     message:
         "Writing {params.output} in the formats of other tools"
     shell:
@@ -106,9 +101,9 @@ rule export_reference:
     conda:
         "../envs/analysis.yaml"
     params:
-        results=lambda wildcards, input: os.path.dirname(input.measurements),
+        results=subpath(input.cells, parent=True),
         name=CONFIG.name,
-        output=lambda wildcards, output: os.path.dirname(output[0]),
+        output=subpath(output[0], parent=True),
     message:
         "Writing the reference {params.output}"
     shell:
