@@ -1,8 +1,6 @@
 # Rules for figures, the report, and exports. The exports are separate targets: `snakemake export`, and
 # `snakemake export_reference --config name=h200`.
 
-from crossover.config.words import REFERENCE_FILES
-from crossover.plan.run_plan import SUFFIXES, figure_file
 from crossover.tables.outdated import REPORT_FILES
 
 
@@ -12,16 +10,17 @@ rule plot_figures:
         plan=rules.write_plan.output.plan,
         library=get_library(*COMPUTING, "figures"),
     output:
-        [
+        svg=[
             report(
-                update(figure_file(RESULTS, study, kind, "svg")),
+                update(f"{RESULTS}/figures/{study}/{kind}.svg"),
                 caption="../report/figure.rst",
                 category=study,
                 labels={"figure": kind.replace("_", " ")},
             )
             for study, kind in FIGURES
         ],
-        [update(figure_file(RESULTS, *figure, suffix)) for figure in FIGURES for suffix in SUFFIXES[1:]],
+        pdf=[update(f"{RESULTS}/figures/{study}/{kind}.pdf") for study, kind in FIGURES],
+        png=[update(f"{RESULTS}/figures/{study}/{kind}.png") for study, kind in FIGURES],
     log:
         f"{RESULTS}/logs/plot_figures.log",
     localrule: True
@@ -40,7 +39,7 @@ rule render_report:
     input:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
-        figures=[figure_file(RESULTS, study, kind, "svg") for study, kind in FIGURES],
+        figures=rules.plot_figures.output.svg,
         page=get_page(),
         library=get_library(*COMPUTING, "figures", "report"),
     output:
@@ -94,7 +93,8 @@ rule export_reference:
         provenance=rules.render_report.output.provenance,
         script=ancient(get_file("scripts/export_reference.py")),
     output:
-        [f"{RESULTS}/reference/{CONFIG.name}/{file}" for file in REFERENCE_FILES],
+        reference=f"{RESULTS}/reference/{CONFIG.name}/reference.json",
+        trials=f"{RESULTS}/reference/{CONFIG.name}/trials.parquet",
     log:
         f"{RESULTS}/logs/export_reference.log",
     localrule: True
@@ -103,7 +103,7 @@ rule export_reference:
     params:
         results=subpath(input.cells, parent=True),
         name=CONFIG.name,
-        output=subpath(output[0], parent=True),
+        output=subpath(output.reference, parent=True),
     message:
         "Writing the reference {params.output}"
     shell:
