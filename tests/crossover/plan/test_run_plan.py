@@ -93,6 +93,9 @@ def test_only_refined_studies_have_stages() -> None:
     fixed = replace(run, studies=(run.studies[0], replace(run.studies[1], refinement=None)))
     assert fixed.stages == {"disc_depth": 3}
     assert {cell.study for cell, _ in fixed.refined_trials()} == {"disc_depth"}
+    params = fixed.refinement_params
+    assert {claim["study"] for claim in params.pop("claims")} == {"disc_depth"}
+    assert {name for values in params.values() for name in values} == {"disc_depth"}
     assert replace(run, default_devices=("cpu",)).last_stage == 0
 
 
