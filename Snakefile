@@ -4,6 +4,9 @@ from snakemake.utils import min_version
 min_version("9.19")
 
 
+# The first file makes the library importable.
+include: "rules/hooks.smk"
+include: "rules/common.smk"
 include: "rules/config.smk"
 
 
@@ -21,7 +24,6 @@ include: "rules/measure.smk"
 include: "rules/refine.smk"
 include: "rules/analyse.smk"
 include: "rules/report.smk"
-include: "rules/hooks.smk"
 
 
 report: "report/workflow.rst"

@@ -61,8 +61,8 @@ rule give_first_answer:
     input:
         # Given as a path, not as the output of write_plan, which `ancient` would mark for all rules.
         plan=ancient(f"{RESULTS}/plan.json"),
-        rows=lambda wildcards: PLAN.rows(PLAN.preview(wildcards.study)),
-        references=reference_files(REFERENCES),
+        rows=get_rows_of_first_answer,
+        references=get_references,
         template=ancient(get_file("report/first_answer.txt.j2")),
     output:
         answer=f"{RESULTS}/first_answers/{{study}}.txt",
@@ -88,7 +88,7 @@ rule analyse_run:
         trainings=PLAN.trainings,
         searches=PLAN.planned_searches,
         roofs=PLAN.roofs,
-        references=reference_files(REFERENCES),
+        references=get_references,
         library=get_library(*COMPUTING),
     output:
         **{name: update(f"{RESULTS}/{name}.parquet") for name in TABLES},

@@ -1,16 +1,62 @@
-# What a run does besides its jobs: pass facts to them, show the time left and the answers, and give advice on failure.
+# What this workflow does to Snakemake's process: while the rules are read, when the run starts, and when it ends.
 
 import atexit
+import gc
+import os
+import sys
+from pathlib import Path
 
+REPOSITORY = Path(str(workflow.current_basedir)).parent
+IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOSITORY.resolve() / "workflow")
+
+# ---- While the rules are read: changes that cannot wait for `onstart`, each with its reason. Nothing else changes the process
+# then, except that `RUN.machine` in rules/config.smk sets CROSSOVER_MACHINE, from which jobs learn what to plan for.
+
+# Snakemake's modules and jobs live as long as the run: collecting garbage among them would take a fifth of a dry-run's time.
+gc.freeze()
+gc.set_threshold(100_000, 50, 100)
+# The imports need the library.
+sys.path.insert(0, str(REPOSITORY / "scripts"))
+# Jobs, which read the rules again, import from their script's folder, not from the working directory.
+if not IS_MODULE:
+    os.environ.pop("PYTHONSAFEPATH", None)
+    sys.path[:] = [folder for folder in sys.path if folder not in ("", os.getcwd())]
+
+from crossover.config.options import tell
+from crossover.errors import one_line_errors
 from crossover.machine.counters import read_counters
-from crossover.machine.invocation import hand_down_invocation, this_invocation
+from crossover.machine.discovery import prefer_this_environment
+from crossover.machine.invocation import INVOCATION, hand_down_invocation, this_invocation
 from crossover.machine.lease import hand_down_gpus
 from crossover.machine.threads import threads_for, usable_cores
-from crossover.machine.turns import hand_down_turns, turn_of_others
-from crossover.plan.checks import check_both_kinds, check_executor, load_by_others
+from crossover.machine.turns import hand_down_turns
+from crossover.plan.checks import check_both_kinds, check_executor, notes_at_start
+from crossover.plan.snakemake_internals import Run
 from crossover.plan.terminal import Progress, failure_words
 from crossover.tables.outdated import set_aside
 from snakemake.logging import logger
+
+RUN = Run(workflow)
+PROGRESS = Progress(
+    logger.info, up_to_date=lambda: tell_answers_again(), rows=lambda: PLAN.rows(PLAN.trials_of_grid)
+)
+
+# The compilers, a parameter of trials, are looked for in PATH; and jobs, which need it too, do not run `onstart`.
+prefer_this_environment()
+# `envvars` in rules/config.smk demands a value, which `onstart` replaces.
+os.environ.setdefault(INVOCATION, "")
+if RUN.is_main:
+    # Snakemake logs the number of jobs before `onstart`, and that there is nothing to do without it.
+    RUN.show_progress(logger, PROGRESS)
+    # `onstart` reports the load by others since this moment.
+    COUNTERS = read_counters()
+if IS_MODULE and RUN.is_main:
+    # Snakemake calls the handlers of the workflow that uses this one, and none of these.
+    hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
+    atexit.register(lambda: tell_failures() if PROGRESS.failed or PROGRESS.stopped else tell_new_answers())
+
+
+# ---- When the run starts and ends.
 
 
 def tell_answers():
@@ -35,17 +81,6 @@ def tell_failures():
     print("", words, sep="\n", file=sys.stderr)
 
 
-PROGRESS = Progress(logger.info, up_to_date=tell_answers_again, rows=lambda: PLAN.rows(PLAN.trials_of_grid))
-if RUN.is_main:
-    RUN.show_progress(logger, PROGRESS)
-    COUNTERS = read_counters()
-
-if IS_MODULE and RUN.is_main:
-    # Snakemake calls the handlers of the workflow that uses this one, and none of these.
-    hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
-    atexit.register(lambda: tell_failures() if PROGRESS.failed or PROGRESS.stopped else tell_new_answers())
-
-
 # The run's jobs and executor are not known before this point.
 onstart:
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
@@ -56,13 +91,9 @@ onstart:
         with one_line_errors():
             check_both_kinds(PLAN.devices)
     if PROGRESS.measures() and not RUN.touches:
-        if MACHINE.note and not CONFIG.devices:
-            tell(f"Note: {MACHINE.note}")
-        if RUN.is_local and (note := load_by_others(COUNTERS, read_counters())):
-            tell(f"Note: {note}")
         with one_line_errors():
-            if RUN.is_local and (holder := turn_of_others(os.environ)):
-                tell(f"Note: trials wait for their turn on this host, which {holder} has now")
+            for note in notes_at_start(CONFIG, MACHINE, COUNTERS, local=RUN.is_local):
+                tell(f"Note: {note}")
             check_executor(CONFIG, MACHINE, local=RUN.is_local)
             if RUN.is_local and "cuda" in PLAN.devices:
                 hand_down_gpus()

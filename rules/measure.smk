@@ -1,12 +1,17 @@
 # Rules that measure: trials, trainings, searches for the largest batch, and roofs; and the rule for datasets. What a result
 # depends on is in `params`, with the code's content instead of file times. A change of `resources` triggers no new measurement.
 
-from crossover.machine.code_key import digests_of
+# Set only in a run with classes of nodes.
+CLASS = "{machine}/" if CONFIG.classes else ""
+OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
+# The folder of a cell, as in `Cell.path`; a search is for all batch sizes.
+CELL = f"{{study}}/{{workload}}/{{variant}}/{{protocol}}/batch-{{batch_size}}/{{precision}}/{{execution}}/size-{{size}}/{CLASS}{{device}}"
+CELL_OF_SEARCH = CELL.replace("batch-{batch_size}/", "")
 
 
 rule make_dataset:
     input:
-        real_files=lambda wildcards: real_files(CONFIG.datasets[wildcards.dataset]),
+        real_files=get_real_files,
     output:
         dataset=f"{RESULTS}/datasets/{{dataset}}.safetensors",
     log:
@@ -17,8 +22,8 @@ rule make_dataset:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        options=lambda wildcards: CONFIG.datasets[wildcards.dataset],
-        code=digests_of("crossover.datasets"),
+        options=get_dataset_options,
+        code=get_code("crossover.datasets"),
     message:
         "Making dataset {wildcards.dataset}"
     script:
@@ -30,9 +35,9 @@ rule measure_cell:
         script=ancient(get_file("scripts/measure_cell.py")),
         dataset=get_dataset,
     output:
-        PLAN.row_pattern,
+        row=f"{RESULTS}/cells/{CELL}/trial-{{trial}}{{again}}.parquet",
     log:
-        PLAN.log_pattern("measure_cell", PLAN.row_pattern),
+        f"{RESULTS}/logs/measure_cell/{CELL}/trial-{{trial}}{{again}}.log",
     priority: ROUNDS.priority
     conda:
         "../envs/benchmark.yaml"
@@ -41,7 +46,7 @@ rule measure_cell:
         **JOBS.resources("trial"),
     params:
         job=JOBS.trial,
-        limit=lambda wildcards, resources: JOBS.limit("trial", wildcards),
+        limit=get_limit("trial"),
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}{{wildcards.again}}"
     shell:
@@ -49,49 +54,59 @@ rule measure_cell:
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
-use rule measure_cell as train_model with:
+rule train_model:
     input:
         script=ancient(get_file("scripts/train_model.py")),
         dataset=get_dataset,
     output:
-        PLAN.training_pattern,
+        row=f"{RESULTS}/trainings/{CELL}/seed-{{seed}}.parquet",
     log:
-        PLAN.log_pattern("train_model", PLAN.training_pattern),
-    priority: 0
+        f"{RESULTS}/logs/train_model/{CELL}/seed-{{seed}}.log",
+    conda:
+        "../envs/benchmark.yaml"
+    threads: JOBS.threads
     resources:
         **JOBS.resources("training"),
     params:
         job=JOBS.training,
-        limit=lambda wildcards, resources: JOBS.limit("training", wildcards),
+        limit=get_limit("training"),
     message:
         f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
+    shell:
+        "python3 {input.script:q} {params.job[options]} {params.limit}"
+        " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
-use rule measure_cell as find_largest_batch with:
+rule find_largest_batch:
     input:
         script=ancient(get_file("scripts/find_largest_batch.py")),
         dataset=get_dataset,
     output:
-        PLAN.search_pattern,
+        search=f"{RESULTS}/largest_batch/{CELL_OF_SEARCH}.json",
     log:
-        PLAN.log_pattern("find_largest_batch", PLAN.search_pattern),
-    priority: 0
+        f"{RESULTS}/logs/find_largest_batch/{CELL_OF_SEARCH}.log",
+    conda:
+        "../envs/benchmark.yaml"
+    threads: JOBS.threads
     resources:
         **JOBS.resources("batch_try"),
     params:
         job=JOBS.search,
-        limit=lambda wildcards, resources: JOBS.limit("batch_try", wildcards),
+        limit=get_limit("batch_try"),
     message:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
+    shell:
+        "python3 {input.script:q} {params.job[options]} {params.limit}"
+        " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
 rule probe_roofs:
     input:
         script=ancient(get_file("scripts/probe_roofs.py")),
     output:
-        PLAN.roofs_pattern,
+        roofs=f"{RESULTS}/roofs/{CLASS}{{device}}.json",
     log:
-        PLAN.log_pattern("probe_roofs", PLAN.roofs_pattern),
+        f"{RESULTS}/logs/probe_roofs/{CLASS}{{device}}.log",
     conda:
         "../envs/benchmark.yaml"
     threads: JOBS.threads

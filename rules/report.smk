@@ -1,10 +1,7 @@
 # Rules for figures, the report, and exports. The exports are separate targets: `snakemake export`, and
 # `snakemake export_reference --config name=h200`.
 
-from crossover.plan.run_plan import SUFFIXES, figure_file, figures_of
 from crossover.tables.outdated import REPORT_FILES
-
-FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
 
 
 rule plot_figures:
@@ -13,16 +10,17 @@ rule plot_figures:
         plan=rules.write_plan.output.plan,
         library=get_library(*COMPUTING, "figures"),
     output:
-        [
+        svg=[
             report(
-                update(figure_file(RESULTS, study, kind, "svg")),
+                update(f"{RESULTS}/figures/{study}/{kind}.svg"),
                 caption="../report/figure.rst",
                 category=study,
                 labels={"figure": kind.replace("_", " ")},
             )
             for study, kind in FIGURES
         ],
-        [update(figure_file(RESULTS, *figure, suffix)) for figure in FIGURES for suffix in SUFFIXES[1:]],
+        pdf=[update(f"{RESULTS}/figures/{study}/{kind}.pdf") for study, kind in FIGURES],
+        png=[update(f"{RESULTS}/figures/{study}/{kind}.png") for study, kind in FIGURES],
     log:
         f"{RESULTS}/logs/plot_figures.log",
     localrule: True
@@ -41,12 +39,8 @@ rule render_report:
     input:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
-        figures=[figure_file(RESULTS, study, kind, "svg") for study, kind in FIGURES],
-        page=sorted(
-            get_file(path)
-            for path in (REPOSITORY / "report").rglob("*")
-            if path.is_file() and path.suffix != ".rst"
-        ),
+        figures=rules.plot_figures.output.svg,
+        page=get_page(),
         library=get_library(*COMPUTING, "figures", "report"),
     output:
         **{name: update(f"{RESULTS}/{file}") for name, file in REPORT_FILES.items() if name != "report"},
@@ -64,7 +58,7 @@ rule render_report:
     threads: JOBS.share
     params:
         failures=get_failures(f"{RESULTS}/logs/render_report.log"),
-        templates=lambda wildcards, input: os.path.commonpath(input.page),
+        templates=get_templates,
     message:
         "Writing {output.report}"
     script:
@@ -84,8 +78,8 @@ rule export:
     conda:
         "../envs/analysis.yaml"
     params:
-        results=lambda wildcards, input: os.path.dirname(input.cells),
-        output=lambda wildcards, output: os.path.dirname(output.bencher),
+        results=subpath(input.cells, parent=True),
+        output=subpath(output.bencher, parent=True),
     message:
         "Writing {params.output} in the formats of other tools"
     shell:
@@ -99,16 +93,17 @@ rule export_reference:
         provenance=rules.render_report.output.provenance,
         script=ancient(get_file("scripts/export_reference.py")),
     output:
-        [f"{RESULTS}/reference/{CONFIG.name}/{file}" for file in REFERENCE_FILES],
+        reference=f"{RESULTS}/reference/{CONFIG.name}/reference.json",
+        trials=f"{RESULTS}/reference/{CONFIG.name}/trials.parquet",
     log:
         f"{RESULTS}/logs/export_reference.log",
     localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
-        results=lambda wildcards, input: os.path.dirname(input.measurements),
+        results=subpath(input.cells, parent=True),
         name=CONFIG.name,
-        output=lambda wildcards, output: os.path.dirname(output[0]),
+        output=subpath(output.reference, parent=True),
     message:
         "Writing the reference {params.output}"
     shell:

@@ -45,10 +45,7 @@ def test_profiles_contain_no_config_that_a_users_file_could_not_override(name: s
 
 
 def rules() -> dict[str, str]:
-    pattern = re.compile(
-        r"^(?:rule|checkpoint|use rule measure_cell as) (\w+)(?:| with):\n(.*?)(?=^\w|\Z)",
-        flags=re.MULTILINE | re.DOTALL,
-    )
+    pattern = re.compile(r"^(?:rule|checkpoint) (\w+):\n(.*?)(?=^\w|\Z)", flags=re.MULTILINE | re.DOTALL)
     return {name: text for path in (ROOT / "rules").glob("*.smk") for name, text in pattern.findall(path.read_text())}
 
 

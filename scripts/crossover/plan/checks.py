@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin, claims_of, read_claim
@@ -12,10 +13,11 @@ from crossover.config.studies import Study, check_any_for
 from crossover.config.table_files import left_out
 from crossover.config.words import BASELINE, DEVICES, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, allowed_names, did_you_mean
-from crossover.machine.counters import Counters, counters_between
+from crossover.machine.counters import Counters, counters_between, read_counters
 from crossover.machine.discovery import Machine
 from crossover.machine.threads import physical_cores, usable_cpus
 from crossover.machine.trust import others_disturb
+from crossover.machine.turns import turn_of_others
 from crossover.plan.jobs import resources_of
 from crossover.plan.run_plan import Classes
 from crossover.reading import read_json
@@ -141,6 +143,19 @@ def measured_elsewhere(results: Path, here: str) -> str | None:
         f"{results}: measured on {' and '.join(hosts)}, and this host is {here}; if the hardware differs, this run "
         "replaces those results, so give another results folder to keep both"
     )
+
+
+def notes_at_start(config: Configuration, machine: Machine, before: Counters, local: bool) -> Iterator[str]:
+    """Notes for the user before the first trial: why a GPU is not used, and, if jobs run here, who else uses this host.
+
+    `before` has the counters as they were when the workflow was read.
+    """
+    if machine.note and not config.devices:
+        yield machine.note
+    if local and (load := load_by_others(before, read_counters())):
+        yield load
+    if local and (holder := turn_of_others(os.environ)):
+        yield f"trials wait for their turn on this host, which {holder} has now"
 
 
 def load_by_others(before: Counters, after: Counters) -> str | None:

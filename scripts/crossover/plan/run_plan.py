@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from crossover.config.claim_forms import claims_of
 from crossover.config.configuration import Configuration
 from crossover.config.studies import (
-    CELL_PATH,
     SEARCH_PATH,
     TRAINING_PATH,
     Candidates,
@@ -33,8 +33,6 @@ Trial = tuple[Cell, int]
 
 Classes = Mapping[str, Mapping[str, Any]]
 """A cluster's classes of nodes by name, each with its jobs' resources and its `devices`."""
-
-SUFFIXES = ("svg", "pdf", "png")
 
 
 def cell_of_wildcards(wildcards: Mapping[str, Any]) -> Cell:
@@ -195,22 +193,12 @@ class RunPlan:
         return self._pattern("roofs/{device}.json")
 
     @property
-    def row_pattern(self) -> str:
-        """Pattern of the path of a trial's row; `again` is empty, or `-repeat-1` where the trial is measured again."""
-        return self._pattern(f"cells/{CELL_PATH}/trial-{{trial}}{{again}}.parquet")
-
-    @property
     def search_pattern(self) -> str:
         return self._pattern(f"largest_batch/{SEARCH_PATH}.json")
 
     @property
     def training_pattern(self) -> str:
         return self._pattern(f"trainings/{TRAINING_PATH}.parquet")
-
-    def log_pattern(self, rule: str, pattern: str) -> str:
-        """Pattern of the log of a rule whose output has the pattern `pattern`."""
-        below = pattern.removeprefix(f"{self.results}/").partition("/")[2]
-        return f"{self.results}/logs/{rule}/{below.rpartition('.')[0]}.log"
 
     def rows(self, trials: Iterable[Trial], repeat: int = 0) -> list[str]:
         """Paths of the rows of trials, or of their repeat, without duplicates: stages may request the same trial."""
@@ -224,6 +212,22 @@ class RunPlan:
     def refined_trials(self) -> list[Trial]:
         """Trials of the first grid from which refinement starts."""
         return [trial for trial in self.trials_of_grid if trial[0].study in self.stages]
+
+    @property
+    def refinement_params(self) -> dict[str, Any]:
+        """Parameters of the rule that plans a stage of refinement; all but `claims` by refined study."""
+        studies = {name: self.study[name] for name in self.stages}
+        refinements = {name: refinement_on(study, self.devices, self.refinement) for name, study in studies.items()}
+        return {
+            "refinements": {name: asdict(refinement) for name, refinement in refinements.items() if refinement},
+            "x_axes": {name: study.x_axis for name, study in studies.items()},
+            "trials": {name: self.trials_of(name) for name in studies},
+            "candidates": {name: asdict(self.candidates[name]) for name in studies if name in self.candidates},
+            "claims": [
+                claim for study in studies.values() for claim in claims_of(study.name, study.published, study.claims)
+            ],
+            "steps_per_run": {name: study.steps_per_run for name, study in studies.items()},
+        }
 
     @property
     def published(self) -> list[str]:
@@ -249,10 +253,6 @@ class RunPlan:
     def _pattern(self, path: str) -> str:
         pattern = path if self.classes is None else path.replace("/{device}", "/{machine}/{device}")
         return f"{self.results}/{pattern}"
-
-
-def figure_file(results: str, study: str, kind: str, suffix: str) -> str:
-    return f"{results}/figures/{study}/{kind}.{suffix}"
 
 
 def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False) -> list[tuple[str, str]]:

@@ -83,6 +83,10 @@ class Run:
         partition = dict(self.resources.default_resources or {}).get("slurm_partition")
         return evaluated_partition(getattr(partition, "raw", partition))
 
+    def set_default_target(self, rule: Any) -> None:
+        """Make a rule the default target if there is none; Snakemake forgets that of a file that it includes."""
+        self.workflow.default_target = self.workflow.default_target or rule.rule.name
+
     def show_progress(self, logger: logging.Logger, progress: Progress) -> None:
         """Add a handler, filters and a formatter to Snakemake's logger.
 

@@ -19,6 +19,7 @@ from crossover.plan.checks import (
     devices_unknown,
     load_by_others,
     measured_elsewhere,
+    notes_at_start,
     reference_files,
     reference_folders,
     unused_prices,
@@ -43,6 +44,12 @@ def test_load_by_others_before_the_run_is_reported(others_ticks: int, cpus: str 
     ticks = CpuTicks(count, 100 * count, others_ticks + 50, 0, process=50, children=0)
     note = load_by_others(before, replace(before, monotonic_s=1.0, ticks=ticks))
     assert (note and note.partition(";")[0]) == (cpus and f"load by others: {cpus} of {count} CPUs busy")
+
+
+def test_the_note_on_a_gpu_is_for_those_who_did_not_choose_the_devices() -> None:
+    machine, before = replace(HERE, note="built without CUDA"), read_counters()
+    assert list(notes_at_start(configured(), machine, before, local=False)) == ["built without CUDA"]
+    assert list(notes_at_start(configured(devices=["cpu"]), machine, before, local=False)) == []
 
 
 @pytest.mark.parametrize(

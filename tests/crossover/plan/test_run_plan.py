@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import pytest
 
 from crossover.config.studies import PRESETS
 from crossover.plan.rounds import Rounds
-from crossover.plan.run_plan import RunPlan, cell_of_wildcards, figure_file, figures_of
-from plans import CLASSES, configured, planned
+from crossover.plan.run_plan import RunPlan, cell_of_wildcards, figures_of
+from plans import CLASSES, ROOT, configured, planned
 
 STUDIES = ["disc_depth", "hsf_width"]
 
@@ -27,7 +29,33 @@ def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str
     for cell in run.cells:
         wildcards = {axis: str(value) for axis, value in cell.values.items()}
         assert cell_of_wildcards(wildcards) == cell
-        assert run.rows([(cell, 1)]) == [run.row_pattern.format(**wildcards, trial=1, again="")]
+
+
+def shown_outputs(classes: object) -> dict[str, str]:
+    """The pattern of each rule's output in rules/measure.smk."""
+    text = (ROOT / "rules" / "measure.smk").read_text()
+    names = {"RESULTS": "results", "CONFIG": SimpleNamespace(classes=classes)}
+    for name, value in re.findall(r"^([A-Z_]+) = (.+)$", text, flags=re.MULTILINE):
+        names[name] = eval(value, dict(names))
+    rule = re.compile(r"^rule (\w+):\n.*?^    output:\n +\w+=([^\n]+),\n", flags=re.MULTILINE | re.DOTALL)
+    return {name: eval(output, dict(names)) for name, output in rule.findall(text)}
+
+
+@pytest.mark.parametrize("classes", [None, CLASSES])
+def test_the_plan_asks_for_the_paths_that_the_rules_show(classes: dict[str, dict[str, object]] | None) -> None:
+    run = replace(of_one_study(quality={"seeds": 1}, batch_sizes=(50, 100)), classes=classes)
+    outputs = shown_outputs(classes)
+
+    def paths(rule: str, **wildcards: object) -> list[str]:
+        return list(dict.fromkeys(outputs[rule].format(**cell.values, **wildcards) for cell in run.cells))
+
+    trials = [(cell, 2) for cell in run.cells]
+    assert run.rows(trials) == paths("measure_cell", trial=2, again="")
+    assert run.rows(trials, 3) == paths("measure_cell", trial=2, again="-repeat-3")
+    assert sorted(run.trainings) == sorted(paths("train_model", seed=1))
+    assert list(run.searches) == paths("find_largest_batch")
+    assert run.roofs == paths("probe_roofs")
+    assert [run.dataset("disc_mlp")] == [outputs["make_dataset"].format(dataset="disc")]
 
 
 def test_the_largest_batch_is_searched_once_for_all_batch_sizes_and_cores() -> None:
@@ -65,6 +93,9 @@ def test_only_refined_studies_have_stages() -> None:
     fixed = replace(run, studies=(run.studies[0], replace(run.studies[1], refinement=None)))
     assert fixed.stages == {"disc_depth": 3}
     assert {cell.study for cell, _ in fixed.refined_trials()} == {"disc_depth"}
+    params = fixed.refinement_params
+    assert {claim["study"] for claim in params.pop("claims")} == {"disc_depth"}
+    assert {name for values in params.values() for name in values} == {"disc_depth"}
     assert replace(run, default_devices=("cpu",)).last_stage == 0
 
 
@@ -136,4 +167,3 @@ def test_a_study_that_is_not_timed_has_no_figures() -> None:
     plan = planned(config)
     kinds = dict.fromkeys(name for name, _ in figures_of(plan, config))
     assert list(kinds) == ["disc_depth"]
-    assert figure_file("results", "disc_depth", "times", "svg") == "results/figures/disc_depth/times.svg"

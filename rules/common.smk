@@ -1,0 +1,87 @@
+# The functions that give inputs and parameters of rules. Those of wildcards use the plan, which rules/config.smk makes.
+
+from crossover.config.configuration import real_files
+from crossover.errors import failures, one_line_errors
+from crossover.machine.code_key import digests_of
+from crossover.plan.checks import reference_files
+from crossover.plan.stages import planned_trials
+
+
+def get_file(path):
+    """A file of the workflow, relative to the working directory."""
+    return os.path.relpath(REPOSITORY / path)
+
+
+def get_library(*packages):
+    """The modules of the library's top level and of these packages, as a rule's inputs; an edit re-runs the rule."""
+    folders = [REPOSITORY / "scripts/crossover" / package for package in (".", *packages)]
+    return sorted(get_file(file) for folder in folders for file in folder.glob("*.py"))
+
+
+def get_page():
+    """The templates, scripts and styles of the report."""
+    files = (REPOSITORY / "report").rglob("*")
+    return sorted(get_file(file) for file in files if file.is_file() and file.suffix != ".rst")
+
+
+def get_code(module):
+    """The digests of a module and of what it imports: a parameter that makes a rule run again if the code changes."""
+    return digests_of(module)
+
+
+def get_failures(log):
+    """How often the job with this log has failed: a parameter that makes it run again, though outputs under `update` stay."""
+    return lambda wildcards: failures(Path(log))
+
+
+def get_limit(kind):
+    """The options of a job's time limit; with `resources` as an argument, a change of them re-runs nothing."""
+    return lambda wildcards, resources: JOBS.limit(kind, wildcards)
+
+
+def get_dataset(wildcards):
+    return PLAN.dataset(wildcards.workload) or []
+
+
+def get_dataset_options(wildcards):
+    return CONFIG.datasets[wildcards.dataset]
+
+
+def get_real_files(wildcards):
+    """The user's files from which a dataset is made."""
+    return real_files(CONFIG.datasets[wildcards.dataset])
+
+
+def get_references(_wildcards):
+    """The files of the machines with which this one is compared."""
+    return reference_files(REFERENCES)
+
+
+def get_rows_of_first_answer(wildcards):
+    return PLAN.rows(PLAN.preview(wildcards.study))
+
+
+def get_trials_of_stages(last):
+    """The trials of the stages of refinement up to `last`, once those are planned."""
+    plans = [checkpoints.plan_refinement.get(stage=str(stage)).output.plan for stage in range(1, last + 1)]
+    with one_line_errors():
+        return [trial for plan in plans for trial in planned_trials(Path(plan))]
+
+
+def get_rows_before_stage(wildcards):
+    """The rows from which a stage is planned: the first grid of the refined studies, and the earlier stages."""
+    return PLAN.rows([*PLAN.refined_trials(), *get_trials_of_stages(int(wildcards.stage) - 1)])
+
+
+def get_measured_rows(wildcards):
+    """The rows of the first grid, all stages and the repeats, or those before a repeat; none of older plans."""
+    rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
+    for repeat in range(1, int(wildcards.get("repeat", PLAN.repeats + 1))):
+        plan = checkpoints.plan_repeats.get(repeat=str(repeat)).output.plan
+        with one_line_errors():
+            rows += PLAN.rows(planned_trials(Path(plan)), repeat)
+    return rows
+
+
+def get_templates(_wildcards, input):
+    return os.path.commonpath(input.page)
