@@ -146,7 +146,7 @@ def check_tables(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Findin
     computed = analyse(
         measurements,
         collect_rows(trainings, Training).to_pandas(),
-        stored.largest_batches,
+        stored.searched_cells,
         plan.studies,
         plan.config["prices"],
         roofs=stored.roofs,

@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> None:
     if wrong := [finding for finding in check_trials(options.results) if finding.is_wrong]:
         count = f"{len(wrong)} findings, which scripts/check_run.py lists" if len(wrong) > 1 else "the only finding"
         raise UserError(f"{options.results / wrong[0].file}: {wrong[0].what} ({count}); measure again")
-    flagged = with_cell_flags(measurements, cells[cells["origin"] != "reference"])
+    flagged = with_cell_flags(measurements, cells[cells["origin"].isin(["study", "candidates"])])
     reference = write_reference(flagged, options.name, run.get("command"), options.output, roofs)
     for finding in check_reference(options.output):
         if finding.is_wrong:

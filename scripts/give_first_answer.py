@@ -32,7 +32,7 @@ def give_first_answer(
     trainings = arrow_schema(Training).empty_table().to_pandas()
     references = [read_reference(Path(folder)) for folder in plan.references]
     studies = {study: plan.studies[study]}
-    searches = table_of("largest_batches")
+    searches = table_of("cells")
     tables = analyse(rows, trainings, searches, studies, plan.config["prices"], references=references)
     measured, sizes = rows["size"].nunique(), len(plan.studies[study]["sizes"])
     with atomic_path(path_to_answer) as temporary:

@@ -87,7 +87,7 @@ def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None
     measurements = rows.to_pandas()
     studies = {name: studies[name] for name in measurements["study"].unique()}
     trainings = arrow_schema(Training).empty_table().to_pandas()
-    searches = table_of("largest_batches")
+    searches = table_of("cells")
     tables = analyse(measurements, trainings, searches, studies, None, grids_known=False, roofs=roofs)
     merged = read_provenances([(name or str(folder), folder) for name, folder in runs])
     problems = list_problems(replace(tables, measurements=measurements))

@@ -62,7 +62,7 @@ def tables_of(
     completed = studies or {name: study() for name in rows["study"].unique()}
     completed = {name: {"sizes": list(rows["size"][rows["study"] == name]), **spec} for name, spec in completed.items()}
     trained = pd.DataFrame(trainings, columns=arrow_schema(Training).names)
-    largest = table_of("largest_batches", searches)
+    largest = table_of("cells", searches)
     probed = table_of("roofs", roofs)
     return analyse(rows, trained, largest, completed, prices, roofs=probed, references=references)
 

@@ -377,5 +377,6 @@ def test_the_largest_batches_are_searched_if_the_study_says_so(fresh: WorkflowCo
     fresh.edit("studies/disc_depth", largest_batch=True)
     assert fresh.would_run()["find_largest_batch"] == 0
     fresh.run()
-    table = pd.read_parquet(fresh.results / "largest_batches.parquet")
-    assert table[["study", "size", "largest"]].values.tolist() == [["disc_depth", 2, 2000]]
+    cells = pd.read_parquet(fresh.results / "cells.parquet")
+    searched = cells[cells["origin"] == "search"]
+    assert searched[["study", "size", "batch_size"]].values.tolist() == [["disc_depth", 2, 2000]]

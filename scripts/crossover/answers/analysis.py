@@ -86,7 +86,7 @@ def analyse(
         machines=machines_of(_joined(cells, reference_cells), ranked, runs),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
-        largest_batches=searches,
+        searched_cells=searches,
     )
     claims = [
         claim for name, study in studies.items() for claim in claims_of(name, study["published"], study["claims"])

@@ -65,7 +65,7 @@ def _study_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     if not any(row.get("main") for row in answers):
         answers.insert(0, _missing_answer(tables.cells, spec))
     answers += bottleneck_answers(tables.cells, spec["x_axis"])
-    answers += memory_answers(tables.cells) + largest_batch_answers(tables.largest_batches)
+    answers += memory_answers(tables.cells) + largest_batch_answers(tables.searched_cells)
     return answers + [_claim_answer(claim) for claim in records(tables.claims)]
 
 

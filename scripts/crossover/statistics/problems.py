@@ -42,7 +42,11 @@ def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list
     The entries have the keys study, work (trial, training or search), kind, cells, count (of results), reason and
     remedy. Results of the same study, work and kind share an entry if their reasons differ at most in numbers.
     """
-    tables = {"trial": run.measurements, "training": run.quality, "search": run.largest_batches}
+    tables = {
+        "trial": run.measurements,
+        "training": run.quality,
+        "search": run.searched_cells.drop(columns="batch_size"),
+    }
     named = [*CELL_AXES, "size_name", "size_label"]
     losses = [{**result.axes, "work": result.work, "kind": result.kind, "reason": result.reason} for result in missing]
     for work, table in tables.items():

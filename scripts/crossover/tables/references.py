@@ -18,8 +18,9 @@ from pydantic import TypeAdapter, ValidationError
 from crossover.config.words import AXES, BASELINE, DIRTY, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, shown_path
 from crossover.files import atomic_path, sha256_of
-from crossover.reading import UnreadableError, read_arrow, read_json
+from crossover.reading import UnreadableError, read_json
 from crossover.tables.columns import COLUMNS
+from crossover.tables.rows import read_trials
 from crossover.tables.run_tables import table_of
 
 if TYPE_CHECKING:
@@ -115,15 +116,12 @@ class Reference:
 def read_reference(folder: Path) -> Reference:
     """Read the reference machine in a folder; raises UserError if it is damaged or of another version."""
     facts = read_facts(folder)
-    trials, path = folder / TRIALS_FILE, folder / FACTS_FILE
-    table = read_arrow(trials, "table")
-    if missing := [name for name in KEPT if name not in table.column_names]:
-        raise UserError(f"{shown_path(trials)}: lacks column {missing[0]}; export it again")
+    trials, path = read_trials(folder / TRIALS_FILE, KEPT, "export it again"), folder / FACTS_FILE
     try:
         roofs = table_of("roofs", read_json(path, "reference").get("roofs", ())).assign(machine=facts.name)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise UserError(f"{shown_path(path)}: its roofs are not rows of table roofs; export it again") from None
-    return Reference(facts, table.to_pandas().assign(machine=facts.name).reindex(columns=list(COLUMNS)), roofs)
+    return Reference(facts, trials.to_pandas().assign(machine=facts.name).reindex(columns=list(COLUMNS)), roofs)
 
 
 def with_facts(cells: pd.DataFrame, references: Sequence[Reference]) -> pd.DataFrame:

@@ -502,10 +502,24 @@ CANDIDATES = {
 }
 """Comparison of a candidate with the others of its device (any number of CPU cores); empty for other cells."""
 
+SEARCHES = {
+    "largest_fitting": _count("largest batch that fitted before the search was stopped; empty if it was not stopped"),
+    "smallest_failing": _count("smallest batch that did not fit; empty if all tried batches fitted"),
+    "timed_s": Column("total time of the batches timed for the throughput", "s"),
+    "throughput_reason": _text("reason why a requested throughput is missing"),
+    "search_start": _count("first batch size to try"),
+    "search_limit": _count("largest batch size to try; empty without a limit"),
+    "memory_limit_bytes": _count("memory limit of the search; empty without a limit", "B"),
+    "tries_count": _count("number of tries of the search"),
+    "search_s": Column("time of all tries", "s"),
+}
+"""A search for the largest batch; empty for cells of other origins."""
+
 ORIGINS = {
     "study": "a cell of the study's grid, which figures and answers are about",
     "candidates": "a cell that only the study's `candidates` add, so that devices are compared at their best",
     "reference": "a cell of a machine measured elsewhere that matches a cell of this machine",
+    "search": "a cell with the largest batch that fits, without a batch size if the search found none",
 }
 
 CELLS = (
@@ -513,6 +527,7 @@ CELLS = (
     | SUMMARIES
     | BOTTLENECKS
     | CANDIDATES
+    | SEARCHES
     | {"reference": _text("facts about the machine measured elsewhere, as JSON; empty for other rows")}
 )
 
@@ -579,25 +594,6 @@ QUALITY = _axes(CELL_AXES) | {
         ).items()
     },
     **_of_record(["steps", "train_s", *WHERE_AND_HOW], Training),
-}
-
-LARGEST_BATCHES = _axes(SEARCH_AXES) | {
-    "status": _text("how the search ended: ok, oom (not even one row fits), timeout, invalid, unsupported"),
-    "reason": _text("reason for a status other than ok"),
-    "largest": _count("largest batch that fitted every time it was tried; empty unless the status is ok"),
-    "largest_fitting": _count("largest batch that fitted before the search was stopped; empty if it was not stopped"),
-    "smallest_failing": _count("smallest batch that did not fit; empty if all tried batches fitted"),
-    "throughput_samples_per_s": Column("samples per second at the largest batch; empty if not timed", "1/s"),
-    "timed_batches": _count("number of batches timed for the throughput"),
-    "timed_s": Column("total time of the batches timed for the throughput", "s"),
-    "throughput_reason": _text("reason why a requested throughput is missing"),
-    "start": _count("first batch size to try"),
-    "limit": _count("largest batch size to try; empty without a limit"),
-    "memory_limit_bytes": _count("memory limit of the cell; empty without a limit", "B"),
-    "tries_count": _count("number of tries of the search"),
-    "search_s": Column("time of all tries", "s"),
-    **_of_record(["device_name", "driver_version", "cuda_version", "hostname", "cpu_model", "threads"]),
-    **_of_record(["torch_version", "command"]),
 }
 
 CLAIMS = {

@@ -18,7 +18,7 @@ from crossover.config.studies import SEARCH_VERSION, Cell
 from crossover.config.words import AXES, DISTURBED, HERE, HOST_BOUND_SHARE
 from crossover.reading import UnreadableError, check_readable, read_arrow, read_each, read_json
 from crossover.tables.columns import COLUMNS, Measurement, Row, arrow_schema
-from crossover.tables.registry import LARGEST_BATCHES, SEARCH_AXES
+from crossover.tables.registry import SEARCH_AXES, SEARCHES
 from crossover.tables.run_tables import table_of
 
 ROWS_AT_ONCE = 500
@@ -113,10 +113,10 @@ def with_column(table: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
 
 
 def collect_searches(paths: Sequence[Path]) -> pd.DataFrame:
-    """Table `largest_batches` from the files of searches; raises UserError like `collect_rows`."""
+    """The cells of origin `search` from the files of searches; raises UserError like `collect_rows`."""
     rows, errors = read_each(paths, _read_search)
     check_readable(errors)
-    return table_of("largest_batches", rows.values()).sort_values(SEARCH_AXES, ignore_index=True)
+    return table_of("cells", rows.values()).sort_values(SEARCH_AXES, ignore_index=True)
 
 
 def _read_search(path: Path) -> dict[str, Any]:
@@ -125,8 +125,16 @@ def _read_search(path: Path) -> dict[str, Any]:
         if search["schema_version"] != SEARCH_VERSION:
             raise UnreadableError(path, "written by another version of this workflow")
         return {
-            **{name: search.get(name) for name in LARGEST_BATCHES},
+            **{name: search.get(name) for name in (*SEARCH_AXES, "status", "reason", *SEARCHES)},
+            **{name: search.get(name) for name in ("device_name", "hostname", "threads")},
+            "origin": "search",
             "machine": search.get("machine", HERE),
+            "batch_size": search.get("largest"),
+            "samples_per_s": search.get("throughput_samples_per_s"),
+            "timed_steps": search.get("timed_batches"),
+            "search_start": search.get("start"),
+            "search_limit": search.get("limit"),
+            "flag_names": [],
             "tries_count": len(search["tries"]),
             "search_s": float(sum(attempt["duration_s"] for attempt in search["tries"])),
         }

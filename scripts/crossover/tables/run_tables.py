@@ -26,16 +26,18 @@ def _table(columns: Mapping[str, Column], doc: str) -> Any:
 class RunTables:
     """The tables of a run, one file each, in the order in which they are made.
 
-    The fields `cells`, `candidate_cells` and `reference_cells` are parts of one file, cells.parquet.
+    The fields `cells` and `*_cells` are parts of one file, cells.parquet.
     """
 
     measurements: pd.DataFrame = _table({}, "a trial")
     roofs: pd.DataFrame = _table(registry.ROOFS, "a roof of a device")
     cells: pd.DataFrame = _table(
-        registry.CELLS, "a cell: a summary of its trials, its bottleneck, and its comparison with other candidates"
+        registry.CELLS,
+        "a cell: a summary of its trials, its bottleneck, its comparison with other candidates, or its largest batch",
     )
     candidate_cells: pd.DataFrame = field(kw_only=True)
     reference_cells: pd.DataFrame = field(kw_only=True)
+    searched_cells: pd.DataFrame = field(kw_only=True)
     ratios: pd.DataFrame = _table(registry.RATIOS, "a pair of cells: the speed-up of one over the other")
     crossovers: pd.DataFrame = _table(registry.CROSSOVERS, "a series, pair of sides and cost, with their crossover")
     machines: pd.DataFrame = _table(registry.MACHINES, "a device of a machine, ranked at a point of its series")
@@ -43,7 +45,6 @@ class RunTables:
     quality: pd.DataFrame = _table(
         registry.QUALITY, "a training, with the differences of its cell's models from the CPU's in fp32"
     )
-    largest_batches: pd.DataFrame = _table(registry.LARGEST_BATCHES, "a search for the largest batch")
     claims: pd.DataFrame = _table(registry.CLAIMS, "a claim and machine, with the verdict")
     answers: pd.DataFrame = _table(registry.ANSWERS, "an answer")
 
@@ -53,7 +54,12 @@ class RunTables:
         return replace(self, **{name: (rows := getattr(self, name))[rows["study"] == study] for name in names})
 
 
-CELLS_OF = {"study": "cells", "candidates": "candidate_cells", "reference": "reference_cells"}
+CELLS_OF = {
+    "study": "cells",
+    "candidates": "candidate_cells",
+    "reference": "reference_cells",
+    "search": "searched_cells",
+}
 """The field of RunTables with the cells of each origin."""
 _ENTRIES = [entry for entry in fields(RunTables) if entry.metadata]
 ROWS_OF: Mapping[str, str] = {entry.name: entry.metadata["doc"] for entry in _ENTRIES}

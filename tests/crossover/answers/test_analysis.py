@@ -79,7 +79,7 @@ def test_grid_and_x_axis_are_those_of_the_study(row: Row) -> None:
     }
     assert run.cells["price_per_million_steps"].notna().sum() == 5
     elsewhere = analyse(
-        pd.DataFrame(rows), run.quality, run.largest_batches, {"disc_depth": spec}, None, grids_known=False
+        pd.DataFrame(rows), run.quality, run.searched_cells, {"disc_depth": spec}, None, grids_known=False
     )
     assert not elsewhere.cells["refined"].any()
 

@@ -467,8 +467,8 @@ def test_settings_are_compared_in_memory_at_the_largest_common_size(row: Row) ->
 @pytest.mark.parametrize(
     ("search", "status", "value"),
     [
-        ({"status": "ok", "largest": 64, "smallest_failing": 65}, "fits", 64),
-        ({"status": "ok", "largest": 64}, "all_fit", 64),
+        ({"status": "ok", "batch_size": 64, "smallest_failing": 65}, "fits", 64),
+        ({"status": "ok", "batch_size": 64}, "all_fit", 64),
         ({"status": "oom", "smallest_failing": 1}, "none_fits", 1),
         ({"status": "timeout", "largest_fitting": 32}, "stopped", 32),
         ({"status": "timeout"}, "not_found", None),

@@ -97,7 +97,7 @@ def test_the_check_of_the_first_trial_applies_to_later_trials(
 
 
 @pytest.mark.parametrize(
-    ("share", "beside", "flag_names"),
+    ("share", "beside", "flags"),
     [
         (0.51, 1, ["side_by_side"]),
         (0.5, 1, []),
@@ -216,11 +216,11 @@ def test_a_search_is_read_as_a_row(tmp_path: Path) -> None:
     finished = search(tmp_path / "a.json", size=9, largest=14336, smallest_failing=14337, throughput_samples_per_s=24e3)
     none = search(tmp_path / "b.json", status="oom", reason="full", smallest_failing=1, tries=[], machine="h200")
     table = collect_searches([finished, none])
-    assert list(table.columns) == list(TABLES["largest_batches"])
+    assert list(table.columns) == list(TABLES["cells"])
     first, second = records(table)
-    assert (first["size"], first["largest"], first["status"], first["machine"]) == (3, None, "oom", "h200")
-    assert (second["size"], second["largest"], second["machine"]) == (9, 14336, "here")
-    assert (second["throughput_samples_per_s"], second["tries_count"], second["search_s"]) == (24_000, 2, 3.5)
+    assert (first["size"], first["batch_size"], first["status"], first["machine"]) == (3, None, "oom", "h200")
+    assert (second["size"], second["batch_size"], second["machine"]) == (9, 14336, "here")
+    assert (second["samples_per_s"], second["tries_count"], second["search_s"]) == (24_000, 2, 3.5)
 
 
 UNREADABLE = "not a readable search; delete it and run again"
