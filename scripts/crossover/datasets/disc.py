@@ -1,4 +1,5 @@
-"""Points in the unit square; the labels tell which lie in a disc (Penny Xu, "When to use GPU for training?", 2019)."""
+"""Points in the unit square, labelled by whether they lie in a disc (Penny Xu, "When to use GPU for training?",
+2019)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about this host from /proc and /sys; most are None on systems other than Linux, or if a file is missing."""
+"""Facts about this host from /proc and /sys. Most are None if a file is missing, as on systems other than Linux."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def cpu_model(root: Path = Path("/")) -> str:
 
 
 def has_cpu_flag(flag: str, root: Path = Path("/")) -> bool | None:
-    """True if the CPU has a feature, by the kernel's name; None if the kernel lists no flags, as on ARM."""
+    """True if the kernel lists this flag of the CPU; None if the kernel lists no flags, as on ARM."""
     flags = _cpuinfo("flags", root)
     return None if flags is None else flag in flags.split()
 
@@ -112,7 +112,7 @@ def numa_nodes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
 
 
 def last_level_cache_bytes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
-    """Total size of the last-level caches of some logical CPUs, shared caches counted once; None if none is listed."""
+    """Total size of the last-level caches of some logical CPUs; None if none is listed. A shared cache counts once."""
     caches: dict[tuple[str, str], int] = {}
     for cpu in cpus:
         levels = {}
@@ -131,7 +131,7 @@ SIZE_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def cpu_numbers(ranges: str) -> set[int]:
-    """The numbers in a list such as 0-3,8; empty for a node without CPUs."""
+    """Parse a list of CPUs such as 0-3,8; a NUMA node without CPUs has an empty list."""
     pairs = [part.split("-") for part in ranges.split(",") if part]
     return {number for pair in pairs for number in range(int(pair[0]), int(pair[-1]) + 1)}
 

@@ -1,6 +1,6 @@
-"""Files that string literals in a model's code name: data, and sources that are run by their path.
+"""Files named by string literals in a model's code: data files, and sources that are run by their path.
 
-Large data sets are not read in full: a file that would exceed 32 MiB in total counts by size and modification time.
+At most 32 MiB of data files are hashed. For every other data file, size and modification time count.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ DATA = {
 }
 
 MOST_READ_BYTES = 32 * 2**20
-"""Maximum total size of a model's data files that are read, so that a dry-run stays short."""
+"""Maximum total size of the data files that are read for a model, to keep a dry-run short."""
 MOST_LISTED = 10_000
-"""Number of files and folders below a folder after which no further subfolder is listed."""
+"""Number of files and folders after which listing a folder stops."""
 
 MOST_ABOVE = 2
-"""Number of folders above a source's folder in which the files that the source names are searched for."""
+"""Number of folders above a source's folder that are searched for the files that the source names."""
 
 RESULTS = "plan.json"
 """A file that marks a results folder, whose files are not listed."""
@@ -41,7 +41,7 @@ class NamedFiles:
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.bases = list(dict.fromkeys(folders))
-        """Folders in which relative names are searched for, besides the source's folder and MOST_ABOVE above it."""
+        """Folders to search for relative names, besides the source's folder and MOST_ABOVE folders above it."""
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 

@@ -25,7 +25,7 @@ READERS = {
     *("read_text", "read_bytes", "imread", "scan_csv", "scan_parquet", "read_image", "connect", "File", "load"),
     *("load_dataset", "ImageFolder", "from_pretrained", "from_file", "from_json_file", "get_data", "files"),
 }
-"""Functions and methods that read, list or run what their first argument or their object names."""
+"""Functions and methods that read, list or run a file or module, named by their first argument or their object."""
 STREAM_READERS = {"json", "pickle", "yaml", "tomllib"}
 """Modules whose `load` takes an open file."""
 PATHS = {
@@ -41,7 +41,10 @@ class Source:
     """Facts about a file's code."""
 
     digest: str
-    """Digest of the syntax tree, without docstrings unless the code may read them; if not parsed, of the content."""
+    """Digest of the syntax tree, or of the content if it cannot be parsed.
+
+    The tree is hashed without docstrings, unless the code may read them.
+    """
     imports: tuple[Import, ...] = ()
     by_name: tuple[Import, ...] = ()
     """Imports by a string literal, as in `import_module`."""

@@ -47,7 +47,7 @@ HOST_WORKING_SETS = tuple(2**power for power in range(20, 30, 2))
 ACCELERATOR_WORKING_SETS = tuple(2**power for power in (23, 25, 27, 29))
 """Smaller working sets would show launch overhead."""
 CACHES = 2
-"""Largest working set on a CPU, as a multiple of its last-level caches; a pass finds little of it in the caches."""
+"""Largest working set on a CPU, as a multiple of its last-level caches; little of such a set stays in the caches."""
 FREE_SHARE = 1 / 8
 """Maximum share of the free memory for a working set; a probe holds three at a time."""
 
@@ -143,7 +143,8 @@ def _repeat(step: Step, repeats: int) -> None:
 
 
 def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    """Rows of tiny, dependent operations: seconds per operation, singly and in a graph, and the gap between kernels."""
+    """Rows for a chain of tiny operations: seconds per operation launched singly and in a graph, and gaps of
+    kernels."""
     inputs, outputs, sums = (torch.zeros(shape, device=device) for shape in ((16, 16), (16, 16), (16,)))
     unit = torch.eye(16, device=device)
 

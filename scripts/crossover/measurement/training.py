@@ -2,7 +2,7 @@
 
 The seed sets the weights and each epoch's order of rows on the host, so devices differ only in their arithmetic (and in
 dropout, which is drawn on the device). The model is trained with the workload's step on resident data. The dataset is
-in random order; if it is standardised, its mean and standard deviation include the held-out rows.
+in random order. If it is standardised, its mean and standard deviation include the held-out rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from crossover.measurement.workloads import Tell, count_parameters, has_generate
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
-"""Steps from which the time of the training is projected, without the first, which loads libraries."""
+"""Number of steps from which the training time is projected. The first step, which loads libraries, is left out."""
 
 PREDICTED_ROWS = 8192
 
@@ -93,7 +93,8 @@ def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Da
 
 
 def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -> int:
-    """Train for the job's epochs; returns the number of steps, or raises TooSlowError judging by the first ones."""
+    """Train for the job's epochs and return the number of steps; raises TooSlowError if the first steps are too
+    slow."""
     order = torch.Generator().manual_seed(job.seed)
     rows = tuple(tensor.clone() for tensor in task.resident)
     epoch_steps = len(rows[1]) // job.cell.batch_size

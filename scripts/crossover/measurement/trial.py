@@ -50,7 +50,8 @@ def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
     """Measure one trial in this process.
 
     Without a valid result, the row's `status` is `oom`, `unsupported`, `timeout` or `invalid`, with the `reason`.
-    `tell` receives the messages listed at `process.child.do`. Raises UserError if the device or the dataset is missing,
+    `tell` receives the messages that `process.child.do` lists. Raises UserError if the device or the dataset is
+    missing,
     and other errors as `OpenCell.ending` does.
     """
     with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
@@ -101,7 +102,7 @@ class Trial:
     wrong: str | None = None
     """Why the step is wrong, according to the numerical check or the profile."""
     check: str = "not_checked"
-    """`passed` once every comparison was possible; `waived` if all were but the one that the study leaves out."""
+    """`passed` if all comparisons were made; `waived` if only the one that the study leaves out was not."""
     notes: list[str] = field(default_factory=list)
     failed_passes: list[str] = field(default_factory=list)
     """Passes and readings after the timing that raised an error, as "name: reason"."""
@@ -305,7 +306,8 @@ class Trial:
         return time_remedies(self.task, self.execution, name, step_time_s, build_graph_task, self.watch)
 
     def _count(self) -> Columns:
-        """Count a step's operations; raises InvalidError if it changes a setting, even if it restores it."""
+        """Count a step's operations; raises InvalidError if the step changes a setting, even if it restores the
+        setting."""
         watch = SwitchWatch(self.cell.switches)
         work = count_work(self.task.step, self.job.cell.execution, self.cell.target, watch)
         if reason := changes(watch.expected, watch.seen):
@@ -314,7 +316,7 @@ class Trial:
 
 
 SPIN_S, WATCHED_S = 0.3, 0.05
-"""Seconds to wait, since threads of numerical libraries may spin for 0.2 s after their work, and then to watch."""
+"""Seconds to wait, and then to watch. Threads of numerical libraries may spin for 0.2 s after their work."""
 
 
 def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:
@@ -326,7 +328,7 @@ def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None]
 
 
 def limited_to(device_work_s: float | None, work: Columns) -> Columns:
-    """The times of matrix products and of other operators, scaled down to the device's work; empty if they are shorter.
+    """Scale `products_s` and `others_s` down so that they sum to the device's work; empty if their sum is smaller.
 
     Where the host falls behind the device, an operator's time includes host time.
     """

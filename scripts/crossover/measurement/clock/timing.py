@@ -36,7 +36,7 @@ BLOCK_TRIES = 2
 
 COLLECT_AFTER = 100
 """Garbage is collected between two blocks if there are more new objects than this. Training leaves about one such
-object per step. Collecting 100 new objects takes 4 us, collecting all objects of a process with torch 0.1 s."""
+object per step. Collecting 100 new objects takes 4 us; collecting all objects of a process with torch takes 0.1 s."""
 
 Step = Callable[[], object]
 
@@ -74,9 +74,9 @@ def time_steps(
     """Time the first step, warm up until steady, choose the block length, and time blocks until precise.
 
     Returns columns of `Measurement` and a list of flags from `config.words.FLAGS`. A block is a number of whole cycles.
-    No sample is dropped. `ran_s` is the duration of each step that has run already; all but the first count as warm-up.
-    Raises TooSlowError if, judging by the next steps, even the shortest trial with `later_steps` after the timing would
-    exceed `time_limit_s`.
+    No sample is dropped. `ran_s` has the seconds of the steps that have run already; all but the first count as
+    warm-up. Raises TooSlowError if even the shortest trial, with `later_steps` after the timing, would exceed
+    `time_limit_s` at the speed of the next steps.
     """
 
     def run(steps: int) -> Block:
@@ -158,7 +158,7 @@ def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, cour
 
 
 def _choose_block(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> int:
-    """Number of steps in a long enough block, found by trying, since steps are usually faster in a block."""
+    """Find the number of steps in a long enough block by trying, since steps are usually faster in a block."""
     block_s = min(course.samples_s) * cycle_steps  # a slow cycle must not shorten the blocks
     cycles = 1
     while block_s < effort.block_min_s:
@@ -234,7 +234,7 @@ def process_age_s() -> float:
 
 
 class Phases:
-    """Durations of a process's phases in seconds; the first, the imports, ends at the process's age `age_s`."""
+    """Durations of a process's phases in seconds. The first, the imports, lasts until the process's age `age_s`."""
 
     def __init__(self, age_s: float, clock_s: Callable[[], float] = time.perf_counter) -> None:
         self.clock_s = clock_s

@@ -55,8 +55,8 @@ class Surroundings:
     def counts(self) -> dict[str, int]:
         """Read the counters right before or after the timed blocks; return those whose increase the caller computes.
 
-        Energy and the host's counters are read between the two readings of the GPU's counters, so that they do not
-        include these readings.
+        Energy and the host's counters are read closest to the timed blocks, so that they do not include reading the
+        GPU's counters.
         """
         if self.edges:
             energy, host = self._energy(), read_counters()
@@ -137,7 +137,7 @@ def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
 def package_joules(
     before: Mapping[str, RaplCounter] | None, after: Mapping[str, RaplCounter] | None, window_s: float
 ) -> float | None:
-    """Energy of all CPU packages between two readings; None without counters, or if it may exceed their range."""
+    """Energy of all CPU packages between two readings; None without counters, or if one may wrap more than once."""
     if not before or not after or before.keys() != after.keys():
         return None
     if any(counter.range_uj * MICRO < PACKAGE_MAX_W * window_s for counter in after.values()):
@@ -146,7 +146,8 @@ def package_joules(
 
 
 def energy_columns(used_j: float | None, source: str, window_s: float, steps: int, shared: bool) -> dict[str, Any]:
-    """Energy columns of `Measurement`; None without a counter, for a window under 10 s, or if others use the device."""
+    """Energy columns of `Measurement`. They are None without a counter, for a window under 10 s, or if others use the
+    device."""
     if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or shared:
         return {"energy_j": None, "energy_per_step_j": None, "energy_source": None}
     return {"energy_j": used_j, "energy_per_step_j": used_j / steps, "energy_source": source}

@@ -1,13 +1,13 @@
 """The numerical check: compare a step's result with the same computation in double precision on the CPU.
 
-Both sides start from the same fresh weights and the same batch. The check compares the results of the forward pass (a
-training's loss; an inference's outputs) and, in training, the gradients of the trainable parameters as one vector. If
-the whole batch would need too much time or memory, only some rows are compared if possible: a training is run on these
-rows, an inference on the whole batch as timed, provided that its rows do not depend on each other.
+Both sides start from the same fresh weights and the same batch. For inference, the outputs are compared; for training,
+the loss and, as one vector, the gradients of the trainable parameters. If the whole batch would need too much time or
+memory, only some rows are compared. Training then runs on these rows alone. Inference runs on the whole batch as timed,
+provided that its rows are independent.
 
-How large an error rounding can cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that of
-a fresh ResNet by up to 6e-2. Errors above a small multiple of the rounding errors in single operations are therefore
-compared with the effect of noise, which is added to the results of the reference's operations.
+The error that rounding can cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that of a
+fresh ResNet by up to 6e-2. An error above a small multiple of the rounding error of one operation is therefore compared
+with the effect of noise, which is added to the results of the reference's operations.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ DRAWS_MAX = 2
 ERROR_MAX = 0.5
 
 ATTEMPTS = 2
-"""Attempts at most, each with fresh weights and the next batch; a result is wrong if all find it wrong."""
+"""Maximum number of attempts, each with fresh weights and the next batch. A result is wrong if all find it wrong."""
 
 REPEAT_TOLERANCE = 1e-9
 """Relative difference allowed between two runs in double precision, whose order of summation may differ."""
@@ -202,7 +202,10 @@ def _part(
     precision: str,
     grown_bytes: GrownBytes,
 ) -> Part:
-    """The whole batch, or some of its rows if it takes too much time or memory. May raise UncheckedError."""
+    """Choose the whole batch, or some of its rows if the whole batch takes too much time or memory.
+
+    Raises UncheckedError if neither is possible.
+    """
     whole = Part(batch, batch)
     lengths = {len(tensor) for tensor in tensors_of(batch) if tensor.dim()}
     count = max(lengths, default=0)
@@ -252,7 +255,8 @@ def _seconds(run: Callable[[], None]) -> float:
 def _rows_are_independent(
     batch: Any, count: int, rows: torch.Tensor, run_step: Callable[[Any], Values], precision: str
 ) -> bool:
-    """True if replacing the inputs' other rows changes the compared rows of the outputs by rounding errors only."""
+    """True if replacing all other rows of the inputs changes the compared rows of the outputs by rounding errors
+    only."""
     kept = torch.full((count,), int(rows[0]))  # the first compared row replaces all rows that are not compared
     kept[rows] = rows
     before = run_step(batch)
@@ -282,8 +286,8 @@ def judge(
 ) -> Answer:
     """The verdict: right if noise as large as rounding explains the errors, and usually wrong if larger noise does not.
 
-    `noise_effect(share, seed)` returns the relative change of the exact result under relative noise of `share`,
-    `rerun_difference()` that of the step's result in a second run.
+    `noise_effect(share, seed)` returns the relative change of the exact result under relative noise of `share`.
+    `rerun_difference()` returns the relative difference between two runs of the step.
     """
     advice = "leave this precision out if fp32 is right"
     if precision in LARGER_NOISE:
@@ -324,7 +328,7 @@ def _beyond(errors: Errors, limits: Errors) -> list[str]:
 
 
 def checked_rows(rows: int, limit: int) -> torch.Tensor:
-    """Indices of evenly spaced rows from first to last: any tile of a kernel, or the remainder, may be wrong."""
+    """Indices of evenly spaced rows from first to last, since any tile of a kernel, or the remainder, may be wrong."""
     return torch.linspace(0, rows - 1, min(rows, limit), dtype=torch.float64).round().long()
 
 
@@ -335,7 +339,7 @@ def _evaluate(
     inputs: Any,
     *contexts: AbstractContextManager[Any],
 ) -> Values:
-    """A training's loss and gradients, or an inference's outputs, without integer ones if there are others.
+    """A training's loss and gradients, or an inference's outputs; integer outputs are left out if there are others.
 
     On overflow the loss scale is halved, as in the step, and the forward pass is repeated, since a compiled graph
     cannot run backward twice.
@@ -407,10 +411,10 @@ def errors_between(values: Values, exact: Values) -> Errors:
 
 
 def relative_error(tensors: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
-    """Euclidean norm of the difference, relative to that of the exact values; if these are all 0, it is 0 or infinite.
+    """Euclidean norm of the difference, relative to that of the exact values; if all of these are 0, 0 or infinity.
 
-    Non-finite exact values, as at masked positions, are ignored. None if there are no finite ones, NaN if the sizes
-    differ or a value is not finite where the exact one is.
+    Non-finite exact values, as at masked positions, are ignored. Returns None if no exact value is finite. Returns NaN
+    if the shapes differ, or if a value is not finite where the exact value is.
     """
     difference = norm = 0.0
     count = 0

@@ -13,7 +13,7 @@ from crossover.config.words import is_cpu
 from crossover.errors import UserError
 
 OCCUPIED_CYCLES = 250_000
-"""Takes 0.1 ms on a GPU at 2.5 GHz, and longer at a lower clock. The host usually launches an operator in less time."""
+"""GPU cycles of `occupy`, 0.1 ms at 2.5 GHz. The host usually launches an operator in less time."""
 
 
 @dataclass(frozen=True)

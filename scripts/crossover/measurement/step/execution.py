@@ -47,11 +47,11 @@ class Execution:
     check_compilations: Callable[[], None] | None = None
     """Raises UnsupportedError for a step that is recompiled again and again; called after synchronisations."""
     results: Callable[[], list[torch.Tensor]] | None = None
-    """The results of a CUDA graph's last replay, as of `step_results`; None for other steps."""
+    """The results of a CUDA graph's last replay, as `step_results` returns them; None for other steps."""
 
 
 def prepare(task: Task, execution: str) -> Execution:
-    """Prepare a task's step for an execution; raises UnsupportedError if that is found to be impossible."""
+    """Prepare a task's step for an execution; raises UnsupportedError if the step cannot be compiled or captured."""
     if execution == "compile":
         return _compiled(task)
     if execution == "cuda-graph":
@@ -219,7 +219,7 @@ def _batch_change(first: Signature, other: Signature) -> str:
 
 
 def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
-    """A CUDA graph of a step's device work, which reads `buffers`; raises UnsupportedError if it cannot be captured."""
+    """A CUDA graph of a step's device work, which reads `buffers`; raises UnsupportedError if capturing fails."""
     device = task.arithmetic.device
     # Torch would warn if a workload's sum over steps keeps autograd's graph of the warm-up alive, which is harmless.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)

@@ -1,8 +1,8 @@
 """Tasks: a workload's step, divided into the parts that timing, CUDA graphs and the numerical check need.
 
-A step takes a batch (`next_inputs`), runs the device's work on it (`run`, which calls `forward` if there is a model),
-then the host's work (`end_step`). After `copy_each_step`, a step also copies its batch to the device and its results
-back.
+A step takes a batch (`next_inputs`), does the device's work on it (`run`, which calls `forward` if there is a model),
+and then the host's work (`end_step`). After `copy_each_step`, a step also copies its batch to the device and its
+results back.
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ class Task(ABC):
 
     @abstractmethod
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        """The model's results for a batch; in training, the first is the loss (a scalar), others are not checked."""
+        """The model's results for a batch; in training, the first is the loss (a scalar), and the others are not
+        checked."""
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most tasks have nothing to do
         """Process the results of the forward pass, as part of the step."""
@@ -118,7 +119,7 @@ class Task(ABC):
         """The device's part of a step."""
 
     def bring_back(self) -> None:
-        """Copy pending results to the host, and so wait for the device."""
+        """Copy pending results to the host, which waits for the device."""
         if self.results:
             to_host(self.results)
             self.results = ()

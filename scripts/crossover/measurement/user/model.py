@@ -109,7 +109,7 @@ _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
 
 
 def _with_fresh_weights(step: Step, where: str) -> Step:
-    """The step, with copies of model, loss and optimizer if the user's function has returned these weights before."""
+    """The step; model, loss and optimizer are copied if the user's function has returned these weights before."""
     tensors = _tensors_in(step)
     if any(_handed_out.get(id(tensor)) is tensor for tensor in tensors):
         try:
@@ -182,8 +182,10 @@ def _as_step(returned: Any, where: str) -> Step:
 
 
 def check_parts(step: Step, parts: Mapping[str, tuple[bool, str]], where: str) -> None:
-    """Raise a UserError that begins with `where` if a part of a Step is not allowed. `parts` maps each name to whether
-    its value is allowed and a description of the allowed values; None is always allowed."""
+    """Raise a UserError that begins with `where` if a part of a Step is not allowed.
+
+    `parts` has, for each name, whether its value is allowed and what is allowed. None is always allowed.
+    """
     for name, (is_allowed, allowed) in parts.items():
         value = getattr(step, name)
         if value is not None and not is_allowed:
@@ -207,7 +209,9 @@ def _is_optimizer(value: Any) -> bool:
 
 def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
     """Call the model with a dict as keyword arguments, a tuple as positional ones, anything else as one argument.
-    Targets that are a list of dicts are passed too, as detectors expect."""
+
+    A list of dicts as targets is passed too, as detectors expect.
+    """
     last = {"targets": targets} if is_list_of_dicts(targets) else {}
     if isinstance(inputs, dict | UserDict):
         return model(**inputs, **last)
@@ -244,8 +248,8 @@ def as_user_error(
 ) -> Iterator[None]:
     """Raise errors of the block as `user_error` returns them, except those with a status such as `oom`.
 
-    The raised error keeps the original as its cause, since the device may be to blame, which `process.attempts` finds
-    out by a step on the CPU. With `is_mistake`, for code that uses no device, the raised error has no cause.
+    The raised error keeps the original error as its cause. Since the device may be to blame, `process.attempts` then
+    runs a step on the CPU. With `is_mistake`, for code that uses no device, the raised error has no cause.
     """
     try:
         yield
@@ -470,7 +474,7 @@ class UserInference(_UserTask, InferenceTask):
         self.has_run = True
 
     def _runs_with_gradients(self, inputs: Batch) -> bool:
-        """Return True if the step succeeds with gradients, in case it takes derivatives; they then stay enabled."""
+        """Try the step with gradients, since it may take derivatives; if it succeeds, gradients stay enabled."""
         self.takes_gradients = True
         try:
             super().run(*inputs)

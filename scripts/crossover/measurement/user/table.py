@@ -30,8 +30,10 @@ class TableSamples(TensorDataset):
 
 
 def samples_of(table: Table) -> TableSamples:
-    """The rows of a table. Targets that are whole numbers, booleans or strings become classes, in sorted order. Raises
-    UserError if there are no rows, or missing, infinite or unsupported values."""
+    """The rows of a table; targets that are whole numbers, booleans or strings become classes, in sorted order.
+
+    Raises UserError if there are no rows, or if values are missing, infinite or unsupported.
+    """
     shown, names = shown_path(Path(table.file)), inputs_of(table)
     rows = read_columns(Path(table.file), [*names, table.targets])
     if not rows.num_rows:

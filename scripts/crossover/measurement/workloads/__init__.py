@@ -1,6 +1,6 @@
 """Workloads: the models and steps that trials run. Each public module in this package is a workload.
 
-A workload's module has four literal constants, which are read without importing it:
+A workload's module has four literal constants, which are read without importing the module:
 
 - SIZE_NAME: what the size counts, in the plural
 - SIZE_RANGE: the smallest and the largest size
@@ -8,13 +8,17 @@ A workload's module has four literal constants, which are read without importing
 - PROTOCOLS: the protocols that it offers; `resident` implies `from_host` and `from_pageable`, for which the tensors in
   its task's `resident` are moved to host memory
 
-Optional constants are SIZES and BATCH_SIZES (the only ones offered), GRANULARITY (every size is a multiple of it),
-VARIANTS (all of them, including `plain`), CLASSES (the number of classes of the dataset's labels) and PRELOADED (a
-module of this package that takes long to import).
+Optional constants:
 
-The module defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill
-a host's memory, it also defines `parameter_count(size) -> int` in plain arithmetic, which is likewise read without
-importing the module.
+- SIZES, BATCH_SIZES: the only sizes and batch sizes that it offers
+- GRANULARITY: the number of which every size is a multiple
+- VARIANTS: all variants, including `plain`
+- CLASSES: the number of classes of the dataset's labels
+- PRELOADED: a module of this package that is slow to import
+
+The module defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill a
+host's memory, it also defines `parameter_count(size) -> int` in plain arithmetic, which is read without importing the
+module, too.
 
 For a study with `quality`, the resident task is a `TrainingTask` whose `resident` contains the model's inputs and the
 labels, in the dataset's order. Its model returns the scores of the classes, or a tuple that starts with them.
@@ -42,7 +46,7 @@ from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task, copy_each_step, trainable_parameters
 
 Tell = Callable[[dict[str, Any]], None]
-"""Receives the messages listed at `process.child.do`."""
+"""Receives the messages that `process.child.do` lists."""
 
 
 def ignore(_message: Mapping[str, Any]) -> None:
@@ -68,7 +72,8 @@ def build_model(cell: Cell) -> nn.Module:
 def count_parameters(cell: Cell) -> int | None:
     """Number of trainable parameters of a cell's model, counted without allocating them.
 
-    None if building ends with a status such as `unsupported`, and for a user's model, counted when it is built.
+    None if building the model ends with a status such as `unsupported`. Also None for a user's model, whose parameters
+    are counted when it is built.
     """
     if cell.model is not None:
         return None
@@ -92,8 +97,10 @@ def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithme
 
 
 def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
-    """Read a workload's dataset into host memory; {} if `path` is None. Raises UserError if the file is missing,
-    damaged or contains a different dataset."""
+    """Read a workload's dataset into host memory; {} if `path` is None.
+
+    Raises UserError if the file is missing, damaged or contains a different dataset.
+    """
     if path is None:
         return {}
     if not Path(path).is_file():

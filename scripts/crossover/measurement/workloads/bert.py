@@ -1,5 +1,6 @@
-"""Training of a BERT classifier on sequences of 512 tokens, with methods that save memory (Hugging Face Transformers
-docs, "Efficient Training on a Single GPU").
+"""Training of a BERT classifier on sequences of 512 tokens, with methods that save memory.
+
+The source is "Efficient Training on a Single GPU" in the docs of Hugging Face Transformers.
 
 A plain loop does the work of the source's Trainer: loss, backward, AdamW (learning rate 5e-5, no weight decay), on
 random tokens with random labels. The Trainer's gradient clipping and learning rate schedule are omitted. With 24

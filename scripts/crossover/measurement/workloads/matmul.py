@@ -62,8 +62,10 @@ class Multiplication(InferenceTask):
 
     @torch.no_grad()
     def own_errors(self) -> dict[str, float]:
-        """The largest error of an entry of the product, and its ratio to the mean absolute entry of the exact product.
-        The model's matrix is overwritten."""
+        """The largest absolute error of an entry, and its ratio to the mean absolute entry of the exact product.
+
+        The model's matrix is overwritten.
+        """
         n = len(self.right)
         doubles = _doubles(self.arithmetic.device)
         left, right = draw_normal(doubles, n, n), draw_normal(doubles, n, n)
@@ -82,7 +84,7 @@ class Multiplication(InferenceTask):
 
 
 def _doubles(device: torch.device) -> Arithmetic:
-    """Double precision, on the device if it supports that, otherwise on the CPU."""
+    """Double precision, on the device if it supports fp64, otherwise on the CPU."""
     try:
         return arithmetic_of("fp64", device)
     except UnsupportedError:
