@@ -61,8 +61,7 @@ def make_mnist(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def _generate(rows: int, seed: int) -> dict[str, NDArray[Any]]:
-    """Generate images from scikit-learn's digits: each is used about equally often, slightly rotated, shifted and
-    scaled."""
+    """Generate images by slightly rotating, shifting and scaling scikit-learn's digits, each about equally often."""
     from sklearn.datasets import load_digits
 
     digits, labels = load_digits(return_X_y=True)

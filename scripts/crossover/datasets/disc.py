@@ -1,5 +1,4 @@
-"""Points in the unit square, labelled by whether they lie in a disc (Penny Xu, "When to use GPU for training?",
-2019)."""
+"""Points in the unit square, labelled by a disc (Penny Xu, "When to use GPU for training?", 2019)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Transverse momenta of two leptons in Higgs signal and background (HSF Training, "Machine Learning on GPU").
 
-The lesson reads ATLAS open data of the H->ZZ->4l selection. If the config names no such files, rows are generated, by
-default as many and with the same class balance. Their values hardly affect run time.
+The lesson reads ATLAS open data of the H->ZZ->4l selection. If the config names no such files, rows are generated
+instead, by default as many and with the same class balance. Their values hardly affect run time.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ WORK = {
 """Module and function of each kind of job, as names, so that a measuring process imports only what its job needs."""
 
 SERVER = f"{MEASUREMENT}.process.server"
-"""Measuring processes are forked from this module or import it. Their supervisor is left out; it measures nothing."""
+"""Measuring processes are forked from this module or import it. Their supervisor measures nothing and is left out."""
 
 CHOICE = "a choice"
 """Name of the digest of `_choice`."""
@@ -155,15 +155,13 @@ def _in_library(file: Path) -> bool:
 
 @dataclass
 class Imported:
-    """Files and packages that some modules import."""
-
     files: dict[str, Path] = field(default_factory=dict)
     paths: set[str] = field(default_factory=set)
     packages: set[str] = field(default_factory=set)
     missing: set[str] = field(default_factory=set)
     """Modules of the user's packages that were not found."""
     data: dict[str, Path] = field(default_factory=dict)
-    """The user's other files by label, which is the path, relative to one of the user's folders if possible."""
+    """The user's other files by path, relative to one of the user's folders if possible."""
     environment_variables: set[str] = field(default_factory=set)
 
     def add(self, name: str, file: Path) -> bool:
@@ -310,7 +308,7 @@ class Modules:
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
-            # The finder gets only the last part, since for a dotted name it may need the imported parent.
+            # The finder gets only the last part, since it may need to import the parent of a dotted name.
             spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
             if spec is None and not parent and not start:
                 with suppress(ValueError):

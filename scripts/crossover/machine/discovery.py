@@ -44,8 +44,6 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Machine:
-    """The devices, hardware and versions of a machine."""
-
     devices: tuple[str, ...]
     torch_version: str
     driver_version: str | None
@@ -165,8 +163,7 @@ def find_compilers(environment: Mapping[str, str]) -> str:
 
 
 def torch_built_for() -> dict[str, str]:
-    """Versions of CUDA, HIP or XPU that torch is built for, from torch's version file, since importing torch is
-    slow."""
+    """Versions of CUDA, HIP or XPU that torch is built for, read from a file since importing torch is slow."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return {}

@@ -16,8 +16,6 @@ CPU_WORDS = 128
 
 @dataclass(frozen=True)
 class InstalledGpu:
-    """A physical GPU."""
-
     usable: tuple[str, ...]
     """UUID of the GPU, or UUIDs of its MIG instances: `GPU-...` or `MIG-...`."""
     near: frozenset[int] = frozenset()
@@ -26,12 +24,10 @@ class InstalledGpu:
 
 @dataclass(frozen=True)
 class Gpus:
-    """The NVIDIA GPUs of a machine."""
-
     installed: tuple[InstalledGpu, ...] = ()
     """The accessible GPUs, in PCI bus order."""
     visible: tuple[str, ...] = ()
-    """UUIDs of the GPUs and MIG instances that this process may use, ordered by CUDA_VISIBLE_DEVICES or PCI bus."""
+    """UUIDs of the GPUs and MIG instances that this process may use, in CUDA's order."""
 
     def to_json(self) -> str:
         return json.dumps({"installed": [vars(gpu) for gpu in self.installed], "visible": self.visible}, default=list)

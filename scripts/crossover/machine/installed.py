@@ -60,7 +60,7 @@ def installed_with(packages: Iterable[str]) -> dict[str, str]:
     """Versions of the distributions of packages and of their dependencies, by name.
 
     The code of a package installed from a folder or a repository may change without a new version, so the digest of its
-    files is added, except for dependencies. Optional dependencies of the given packages are included if they are
+    files is added. Dependencies get no digest. Optional dependencies of the given packages are included if they are
     installed.
     """
     from importlib import metadata

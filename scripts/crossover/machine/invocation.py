@@ -23,7 +23,7 @@ SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+",
 ROOT = Path(__file__).parents[3]
 
 PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "requirements.txt")
-"""The files and folders of the checkout that can affect a number or a page."""
+"""The files and folders of the checkout that can affect a result or a report."""
 
 LONGEST_S = 20
 """Time limit of a git command, in seconds. Git may be slow on a network file system."""
@@ -31,8 +31,6 @@ LONGEST_S = 20
 
 @dataclass(frozen=True)
 class Checkout:
-    """A checkout as git sees it."""
-
     commit: str | None = None
     changed: tuple[str, ...] = ()
     """Files of PARTS that differ from the commit or are not in git."""
@@ -49,8 +47,6 @@ class Checkout:
 
 @dataclass(frozen=True)
 class Invocation:
-    """The command and the code of a run."""
-
     command: str
     """The command line, without secrets."""
     folder: str

@@ -73,7 +73,7 @@ def available_bytes(root: Path = Path("/")) -> int:
 
 
 def statistic(path: Path, name: str) -> int | None:
-    """A number in a control group's file of statistics, by name; None if it is missing."""
+    """A value in a control group's statistics file, by name; None if it is missing."""
     lines = [line.split() for line in (read_kernel(path) or "").splitlines()]
     return next((int(line[1]) for line in lines if len(line) == 2 and line[0] == name), None)
 

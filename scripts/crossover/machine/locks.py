@@ -62,8 +62,8 @@ def open_to_all() -> Iterator[None]:
 def locked(path: Path, how: int, busy: Callable[[], None] | None = None) -> Iterator[None]:
     """Hold a lock on a file (`fcntl.LOCK_EX` or `LOCK_SH`) while the block runs.
 
-    While another process holds a conflicting lock, this calls `busy` and waits; without `busy` it raises
-    BlockingIOError. Raises UserError if the file cannot be locked.
+    If another process holds a conflicting lock, calls `busy` and waits; without `busy`, raises BlockingIOError. Raises
+    UserError if the file cannot be locked.
     """
     descriptor = _opened(path)
     HELD.add(descriptor)

@@ -37,8 +37,6 @@ RESULTS = "plan.json"
 
 
 class NamedFiles:
-    """Finds the files that sources name."""
-
     def __init__(self, folders: Iterable[Path]) -> None:
         self.bases = list(dict.fromkeys(folders))
         """Folders to search for relative names, besides the source's folder and MOST_ABOVE folders above it."""
@@ -46,7 +44,7 @@ class NamedFiles:
         self.listed: dict[Path, list[Path]] = {}
 
     def named(self, text: str, beside: Path) -> Iterator[Path]:
-        """The files that a literal may name in a source in folder `beside`: a file, or the files below a folder."""
+        """The files that a literal in a source in folder `beside` may name: one file, or all files below a folder."""
         for path in self._paths(text, beside):
             if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's files, whose content keeps changing
                 continue

@@ -167,7 +167,7 @@ class GpuState:
 def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
     """The state of a GPU, or of a MIG instance and its GPU; None without NVML or without such a device.
 
-    Call it while steps are queued: clock and event reasons are meaningful only under load.
+    Call this while steps are queued: clock and event reasons are meaningful only under load.
     """
     with open_gpu(uuid, nvml) as gpu:
         return None if gpu is None else _read(gpu, nvml)
@@ -337,7 +337,7 @@ def _event_reasons(board: Any, nvml: types.ModuleType) -> tuple[str, ...] | None
 def _violations_ns(board: Any, nvml: types.ModuleType) -> dict[str, int]:
     """The counters of time lost to limits, in ns: four older policies and three newer event reasons.
 
-    Some drivers number the newer fields differently and return a setting. It does no harm, since a setting does not
+    Some drivers number the newer fields differently and return a setting. This does no harm, since a setting does not
     rise.
     """
     counters = {

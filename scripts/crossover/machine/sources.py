@@ -38,8 +38,6 @@ ENVIRONMENT = (b"environ", b"getenv", b"expandvars")
 
 @dataclass(frozen=True)
 class Source:
-    """Facts about a file's code."""
-
     digest: str
     """Digest of the syntax tree, or of the content if it cannot be parsed.
 
@@ -56,7 +54,7 @@ class Source:
 
 
 def read_source(file: Path, of_user: bool = True) -> Source:
-    """The facts about a file, cached until it changes; raises OSError if it cannot be read."""
+    """The facts about a file, cached until the file changes; raises OSError if it cannot be read."""
     state = file.stat()
     return _read_once(file, of_user, state.st_size, state.st_mtime_ns)
 
@@ -91,7 +89,7 @@ def _read_once(file: Path, of_user: bool, _size: int, _changed_ns: int) -> Sourc
 def _serialised(node: object, keeps_docstrings: bool, imports: list[ast.Import | ast.ImportFrom]) -> str:
     """Serialise a syntax tree without empty fields, which differ between versions of Python.
 
-    Docstrings are removed from the tree unless kept; import statements are added to `imports`.
+    Removes docstrings from the tree, unless `keeps_docstrings`, and adds import statements to `imports`.
     """
     if isinstance(node, list):
         return "[" + ",".join([_serialised(item, keeps_docstrings, imports) for item in node]) + "]"
@@ -155,7 +153,7 @@ def _names_file(call: ast.Call) -> bool:
 
 
 def _parts(node: ast.AST | None) -> list[str | None]:
-    """The string literals of which a path is made, with None for a computed part other than a variable."""
+    """The string literals in a path expression; a computed part gives None, a variable nothing."""
     if isinstance(node, ast.Constant):
         return list(_texts([node]))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):

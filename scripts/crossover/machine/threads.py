@@ -56,7 +56,7 @@ def usable_cores(
 
 
 def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
-    """Number of threads of a trial with `cores` usable cores; `cpu_threads` is a number, or auto for all cores."""
+    """Number of threads of a trial with `cores` usable cores; `cpu_threads` is a number, or `auto` for all cores."""
     threads = threads_of_side(device)
     if threads == HALF:
         return max(1, cores // 2)
@@ -143,8 +143,10 @@ def _visible_boards(gpus: Gpus) -> tuple[InstalledGpu, ...]:
 
 
 def _near(gpus: Collection[InstalledGpu], allowed: frozenset[int]) -> list[frozenset[int]]:
-    """The allowed CPUs in each GPU's NUMA node. If a set is empty or two sets overlap in part, each is all allowed
-    CPUs."""
+    """The allowed CPUs in each GPU's NUMA node.
+
+    If a set is empty or two sets overlap in part, each GPU gets all allowed CPUs.
+    """
     near = [gpu.near & allowed for gpu in gpus]
     separable = all(near) and all(first == second or not first & second for first, second in combinations(near, 2))
     return near if separable else [allowed] * len(near)

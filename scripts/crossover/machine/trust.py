@@ -24,8 +24,8 @@ TICK_S = 0.004
 charged for the whole tick."""
 
 THROTTLED_SHARE = 0.01
-"""A result that lost a larger share of its time to a CPU quota is flagged. A result that lost it to heat or hardware
-protection is invalid."""
+"""A result that lost a larger share of its time to a CPU quota is flagged. A result that lost such a share to heat or
+hardware protection is invalid."""
 
 STEAL_SHARE = 0.1
 """A result is flagged if the hypervisor took a larger share of the busy time. Smaller losses are hard to tell from the
@@ -54,7 +54,7 @@ def others_disturb(facts: Mapping[str, Any]) -> bool:
     """True if other processes kept clearly more CPUs busy than the trial left free.
 
     A CPU trial needs a core per thread, a GPU trial one core for the thread that launches kernels. The other cores in
-    the affinity mask are free, including those that a quota does not let the trial use at the same time.
+    the affinity mask are free, including those that a quota keeps the trial from using.
     """
     others, cores = facts.get("others_cpus"), facts.get("affinity_cores")
     if others is None or not cores:

@@ -18,13 +18,13 @@ from crossover.machine.locks import describe_holder, folder_of_locks, locked, ma
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
 
 HANDED_DOWN = "CROSSOVER_TURNS"
-"""The environment variable with the name of the lock for the jobs of this machine."""
+"""Environment variable that tells the jobs of this machine the name of their lock."""
 
 HOST = "host"
 
 
 def batch_job() -> str | None:
-    """The batch system's variable with its value for this job; None outside of a batch job."""
+    """The batch system's variable and its value, as NAME=VALUE; None outside a batch job."""
     return next((f"{name}={os.environ[name]}" for name in BATCH_JOBS if name in os.environ), None)
 
 

@@ -101,7 +101,7 @@ def open_cell(job: Job) -> OpenCell:
 
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:
-    """Repeat a dataset's rows in order up to `rows`, unless it has as many. Allocates only the result."""
+    """Repeat a dataset's rows in order until there are `rows`; longer tensors stay. Allocates only the result."""
     repeated = dict(data)
     for name, tensor in data.items():
         if len(tensor) < rows:

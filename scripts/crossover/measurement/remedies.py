@@ -1,8 +1,8 @@
 """Remedies for a slow step: variants of it, for example without data loading or launch overhead.
 
 The time that a remedy saves is the cost of what the remedy removes. On an accelerator, the remedies are a ready batch
-in host memory, in pinned memory or on the device, and a CUDA graph of the step on a batch on the device. On a CPU, they
-are a ready batch, fewer threads, and a larger batch. A remedy that raises an error is skipped.
+(in host memory, in pinned memory or on the device) and, with the batch on the device, a CUDA graph of the step. On a
+CPU, they are a ready batch, fewer threads, and a larger batch. A remedy that raises an error is skipped.
 """
 
 from __future__ import annotations
@@ -272,8 +272,6 @@ def _threads(count: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Method:
-    """A variant of a step."""
-
     step: Step
     setting: Callable[[], AbstractContextManager[object]] = nullcontext
     """Makes the context in which the step runs; entering and leaving it is not timed."""

@@ -143,8 +143,10 @@ def _repeat(step: Step, repeats: int) -> None:
 
 
 def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    """Rows for a chain of tiny operations: seconds per operation launched singly and in a graph, and gaps of
-    kernels."""
+    """Rows for a chain of tiny, dependent operations.
+
+    They have the seconds per operation, launched singly and in a CUDA graph, and the gap between kernels.
+    """
     inputs, outputs, sums = (torch.zeros(shape, device=device) for shape in ((16, 16), (16, 16), (16,)))
     unit = torch.eye(16, device=device)
 

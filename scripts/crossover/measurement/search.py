@@ -21,7 +21,7 @@ from crossover.measurement.clock.timing import Step, Stopwatch, time_block, with
 from crossover.measurement.process.jobs import Outcome, TryJob
 
 TIMED_MAX_S = 10.0
-"""Maximum duration of the timed batches, projected from the step before them."""
+"""Approximate maximum duration of the timed batches, projected from the step before them."""
 
 TIMED_MIN = 3
 """Minimum number of timed batches, unless fewer are requested."""
@@ -59,8 +59,6 @@ class Try:
 
 @dataclass(frozen=True, kw_only=True)
 class LargestBatch:
-    """The result of a search."""
-
     status: str
     """`ok`, `oom` if nothing fits, or the status of the try that stopped the search."""
     reason: str | None = None

@@ -37,9 +37,9 @@ Data = dict[str, torch.Tensor]
 def run_training(job: TrainingJob, tell: Tell = ignore) -> Training:
     """Train in this process and predict the held-out rows.
 
-    A training that runs out of memory, needs an unsupported precision, is too slow or diverges has a status other than
-    `ok`, and a reason. `tell` receives `begun` with the columns known before the model is built. Raises UserError for a
-    missing device or dataset, and other errors as `OpenCell.ending` does.
+    If the training runs out of memory, needs an unsupported precision, is too slow or diverges, the row has another
+    status than `ok` and a reason. `tell` receives `begun` with the columns known before the model is built. Raises
+    UserError for a missing device or dataset, and other errors as `OpenCell.ending` does.
     """
     cell = open_cell(job)
     columns = cell.columns | {"parameters": count_parameters(job.cell)}
@@ -93,8 +93,10 @@ def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Da
 
 
 def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -> int:
-    """Train for the job's epochs and return the number of steps; raises TooSlowError if the first steps are too
-    slow."""
+    """Train for the job's epochs and return the number of steps.
+
+    Raises TooSlowError if the first steps are too slow for the time limit.
+    """
     order = torch.Generator().manual_seed(job.seed)
     rows = tuple(tensor.clone() for tensor in task.resident)
     epoch_steps = len(rows[1]) // job.cell.batch_size

@@ -49,10 +49,9 @@ from crossover.tables.columns import Measurement
 def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
     """Measure one trial in this process.
 
-    Without a valid result, the row's `status` is `oom`, `unsupported`, `timeout` or `invalid`, with the `reason`.
+    Without a valid result, the row's `status` is `oom`, `unsupported`, `timeout` or `invalid`, and `reason` says why.
     `tell` receives the messages that `process.child.do` lists. Raises UserError if the device or the dataset is
-    missing,
-    and other errors as `OpenCell.ending` does.
+    missing, and other errors as `OpenCell.ending` does.
     """
     with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
         phases = Phases(process_age_s())
@@ -102,7 +101,7 @@ class Trial:
     wrong: str | None = None
     """Why the step is wrong, according to the numerical check or the profile."""
     check: str = "not_checked"
-    """`passed` if all comparisons were made; `waived` if only the one that the study leaves out was not."""
+    """`passed` if all comparisons were made; `waived` if all were made except the one that the study leaves out."""
     notes: list[str] = field(default_factory=list)
     failed_passes: list[str] = field(default_factory=list)
     """Passes and readings after the timing that raised an error, as "name: reason"."""
@@ -306,8 +305,7 @@ class Trial:
         return time_remedies(self.task, self.execution, name, step_time_s, build_graph_task, self.watch)
 
     def _count(self) -> Columns:
-        """Count a step's operations; raises InvalidError if the step changes a setting, even if it restores the
-        setting."""
+        """Count a step's operations; raises InvalidError if the step changes a setting, even temporarily."""
         watch = SwitchWatch(self.cell.switches)
         work = count_work(self.task.step, self.job.cell.execution, self.cell.target, watch)
         if reason := changes(watch.expected, watch.seen):

@@ -66,8 +66,7 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
 
 
 def correct_methods(step: Step, watch: Stopwatch) -> dict[str, Method]:
-    """The correct methods by column: the host's clock around synchronised steps, and the device's timestamps, if
-    any."""
+    """The correct methods by column: the host's clock around synchronised steps, and any device timestamps."""
     methods: dict[str, Method] = {"latencies_s": lambda steps: time_latencies(step, steps, watch)}
     if watch.between_s:
         methods["latencies_device_s"] = lambda steps: time_device_latencies(step, steps, watch)

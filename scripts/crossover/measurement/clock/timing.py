@@ -23,7 +23,7 @@ from crossover.measurement.clock.stopping import Course, timed_enough, warmed_up
 NANO = 1e-9
 
 STEPS_AFTER_TIMING = 5
-"""Approximate number of steps that the numerical check, the memory pass and the count of operations run."""
+"""Approximate number of steps in the numerical check, the memory pass and the count of operations."""
 
 PROBES = 2
 """Number of consecutive slow steps that end a trial; a single one may be a stall of the machine."""
@@ -218,14 +218,12 @@ def sample_columns(samples_s: list[float]) -> dict[str, Any]:
 
 
 def has_drifted(samples_s: list[float]) -> bool:
-    """True if the medians of the first and the last third differ by more than DRIFT_SHARE."""
     third = max(1, len(samples_s) // 3)
     first, last = statistics.median(samples_s[:third]), statistics.median(samples_s[-third:])
     return abs(last / first - 1) > DRIFT_SHARE
 
 
 def process_age_s() -> float:
-    """Seconds since this process started."""
     stat = Path("/proc/self/stat")
     if stat.is_file():  # psutil adds the boot time, which may be off by a second
         started_s = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")

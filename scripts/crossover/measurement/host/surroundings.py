@@ -75,7 +75,7 @@ class Surroundings:
         return read_rapl() if is_cpu(self.device) else read_gpu_energy_mj(self.uuid, self.nvml)
 
     def read_under_load(self) -> None:
-        """Read the GPU's state; to be called while steps are queued, since an idle GPU lowers its clock."""
+        """Read the GPU's state. Call this while steps are queued, since an idle GPU lowers its clock."""
         self.gpu_after = read_gpu(self.uuid, self.nvml)
 
     def columns(self, timed_s: float, timed_steps: int) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
 def package_joules(
     before: Mapping[str, RaplCounter] | None, after: Mapping[str, RaplCounter] | None, window_s: float
 ) -> float | None:
-    """Energy of all CPU packages between two readings; None without counters, or if one may wrap more than once."""
+    """Energy of all CPU packages between two readings; None without counters, or if a counter may wrap twice."""
     if not before or not after or before.keys() != after.keys():
         return None
     if any(counter.range_uj * MICRO < PACKAGE_MAX_W * window_s for counter in after.values()):
@@ -146,8 +146,7 @@ def package_joules(
 
 
 def energy_columns(used_j: float | None, source: str, window_s: float, steps: int, shared: bool) -> dict[str, Any]:
-    """Energy columns of `Measurement`. They are None without a counter, for a window under 10 s, or if others use the
-    device."""
+    """Energy columns of `Measurement`; None without a counter, for a window under 10 s, or if others use the device."""
     if used_j is None or used_j <= 0 or window_s < ENERGY_WINDOW_MIN_S or steps < 1 or shared:
         return {"energy_j": None, "energy_per_step_j": None, "energy_source": None}
     return {"energy_j": used_j, "energy_per_step_j": used_j / steps, "energy_source": source}

@@ -51,8 +51,8 @@ class Subject:
 def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
     """Measure a step's peak memory; returns the memory columns of `Measurement` except the parts of the peak.
 
-    On CUDA and XPU the peaks are those of the caching allocator, whose cache is emptied first, so that the reserved
-    peak does not include memory cached by earlier steps. MPS records no peak.
+    On CUDA and XPU the peaks are those of the caching allocator. Its cache is emptied first, so that the reserved peak
+    does not include memory cached by earlier steps. MPS records no peak.
     """
 
     def steps() -> None:
@@ -122,7 +122,7 @@ class Split:
 
     columns: dict[str, int]
     """Bytes by column, such as `parameter_bytes`. Activations are the tensors that the step saves for the backward
-    pass: its results, autocast's copies of weights, and the batch, unless that is a view of resident data.
+    pass: intermediate results, autocast's copies of weights, and the batch, unless that is a view of resident data.
     `resident_bytes` are the resident data and the model's buffers."""
     added_bytes: int
     """Growth of the parts from the start of the step to its peak; negative if the step first frees memory."""
@@ -186,7 +186,8 @@ def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
 class Ledger:
     """The lifetimes of a device's storages, on a clock that ticks once per operation.
 
-    The peak is at the last operation that raised `level`, by default the sum of the live storages, to a new maximum.
+    The peak is the last operation that raised `level` to a new maximum. By default, `level` is the sum of the live
+    storages.
     """
 
     def __init__(self, device_type: str, level: Callable[[], int] | None = None) -> None:

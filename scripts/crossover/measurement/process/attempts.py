@@ -1,4 +1,4 @@
-"""Run a job in a measuring process, find out why a step fails, and repeat a trial that something else disturbed."""
+"""Run a job in a measuring process, find out why its step fails, and repeat a trial whose fault may be temporary."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class Outcome:
     facts: dict[str, Any]
     """The columns known so far, for a row that is not written yet."""
     result: dict[str, Any] = field(default_factory=dict)
-    """The result of a try or a probe; for a trial, the values that its command prints; for a REFUSED job, the error."""
+    """The result of a try or a probe. For a trial, the values that its command prints; for a REFUSED job, the error."""
     transient: bool = False
     """True for an invalid trial whose cause may be temporary."""
 

@@ -41,8 +41,8 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
 
     For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
     for all usable cores; a GPU's usable cores are its share by `cpus_of_gpus`. A device such as cpu-4 sets its own
-    number. This process's affinity does not change, since a trial server would inherit it. Raises UserError as
-    `check_whole_node`, `host_turn` and `lease` do.
+    number of threads. This process's affinity does not change, since a trial server would inherit it. Raises UserError
+    as `check_whole_node`, `host_turn` and `lease` do.
     """
     if job := batch_job():
         tell(f"{job} on {platform.node()}")
@@ -75,8 +75,7 @@ def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) ->
 
 
 def choose_isolation(requested: str) -> str:
-    """The isolation of a trial; `auto` is the trial server on Linux outside batch jobs, and otherwise a fresh
-    process."""
+    """The isolation of a trial; `auto` is the trial server on Linux outside batch jobs, else a fresh process."""
     if requested != "auto":
         return requested
     return "server" if platform.system() == "Linux" and batch_job() is None else "process"

@@ -53,7 +53,7 @@ def supervise(
     oom_kills: Callable[[], int | None] = kernel_oom_kills,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Wait until a child ends, or end it `time_limit_s` after its message `begun`; returns the job's outcome.
+    """Wait until a child ends, or kill it `time_limit_s` after its message `begun`; returns the job's outcome.
 
     Raises ChildFailedError if the child failed or did not begin, ChildLostError if it is not known how it ended.
     """
@@ -144,8 +144,7 @@ def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
 
 @contextmanager
 def exit_statuses() -> Iterator[None]:
-    """Exit after cleaning up, with 128 plus the number of a signal, or with the status of a failed measuring
-    process."""
+    """Exit after cleaning up, with 128 plus a signal's number, or with the status of a failed measuring process."""
 
     def interrupt(signal_number: int, _frame: FrameType | None) -> None:
         for other in TERMINATING:

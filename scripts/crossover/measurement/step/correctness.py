@@ -5,9 +5,9 @@ the loss and, as one vector, the gradients of the trainable parameters. If the w
 memory, only some rows are compared. Training then runs on these rows alone. Inference runs on the whole batch as timed,
 provided that its rows are independent.
 
-The error that rounding can cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that of a
-fresh ResNet by up to 6e-2. An error above a small multiple of the rounding error of one operation is therefore compared
-with the effect of noise, which is added to the results of the reference's operations.
+The error that rounding can cause depends on the model: in fp32 the gradient of an MLP is off by 3e-7, that of a fresh
+ResNet by up to 6e-2. An error above a small multiple of one operation's rounding error is therefore compared with the
+effect of noise. The noise is added to the results of the reference's operations.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ ROUNDING = {
     "bf16": 2.0**-7,
     "fp16": 2.0**-10,
 }
-"""Relative noise that simulates rounding: 16 times the unit roundoff in fp64 and fp32, where each addition is rounded,
-and twice the unit roundoff in the other precisions, which usually sum in fp32."""
+"""Relative noise that simulates rounding. In fp64 and fp32, where each addition is rounded, it is 16 times the unit
+roundoff. In the other precisions, which usually sum in fp32, it is twice the unit roundoff."""
 
 LARGER_NOISE = {"fp64": 8.0, "fp32": 8.0}
 """Factor by which noise is enlarged before an error counts as wrong; 4 in the other precisions. Rounding may change the
@@ -255,8 +255,7 @@ def _seconds(run: Callable[[], None]) -> float:
 def _rows_are_independent(
     batch: Any, count: int, rows: torch.Tensor, run_step: Callable[[Any], Values], precision: str
 ) -> bool:
-    """True if replacing all other rows of the inputs changes the compared rows of the outputs by rounding errors
-    only."""
+    """True if replacing all other rows of the inputs changes the compared rows of the outputs only by rounding."""
     kept = torch.full((count,), int(rows[0]))  # the first compared row replaces all rows that are not compared
     kept[rows] = rows
     before = run_step(batch)
@@ -411,7 +410,7 @@ def errors_between(values: Values, exact: Values) -> Errors:
 
 
 def relative_error(tensors: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
-    """Euclidean norm of the difference, relative to that of the exact values; if all of these are 0, 0 or infinity.
+    """Euclidean norm of the difference, relative to that of the exact values; 0 or infinity if all of these are 0.
 
     Non-finite exact values, as at masked positions, are ignored. Returns None if no exact value is finite. Returns NaN
     if the shapes differ, or if a value is not finite where the exact value is.

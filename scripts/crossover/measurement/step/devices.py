@@ -18,8 +18,6 @@ OCCUPIED_CYCLES = 250_000
 
 @dataclass(frozen=True)
 class OpenDevice:
-    """A device that torch can use here."""
-
     device: torch.device
     synchronise: Callable[[], None]
     name: str | None = None

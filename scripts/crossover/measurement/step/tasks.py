@@ -108,8 +108,7 @@ class Task(ABC):
 
     @abstractmethod
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        """The model's results for a batch; in training, the first is the loss (a scalar), and the others are not
-        checked."""
+        """The model's results for a batch; in training, the first is the loss (a scalar), and no other is checked."""
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most tasks have nothing to do
         """Process the results of the forward pass, as part of the step."""

@@ -51,7 +51,10 @@ def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
 
 
 def _split(batch: Any, collated: bool) -> Batch:
-    """Split a loader's batch into inputs and targets; `collated`: torch's collation has turned tuples into lists."""
+    """Split a loader's batch into inputs and targets.
+
+    `collated` is True if torch's collation has turned tuples into lists.
+    """
     if not isinstance(batch, list | tuple) or hasattr(batch, "_fields"):
         return batch, None
     *inputs, targets = batch

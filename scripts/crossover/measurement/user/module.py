@@ -55,7 +55,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def location_of(error: BaseException, model: Model) -> str:
-    """Where an error occurred: the last line in its file, else in another file of the user, else the model's name."""
+    """Where an error occurred: the last line in the model's file, else in another user file, else the model's name."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
@@ -123,7 +123,10 @@ def _advice_on_package(error: BaseException, model: Model) -> str:
 
 @cache
 def function_of(model: Model) -> Callable[[int | str, int], Any]:
-    """Wrap the user's function, which gets as many of size and batch size as it takes, or a library's builder."""
+    """Return a function of size and batch size that calls the user's function or a library's builder.
+
+    The user's function gets as many of these arguments as it takes.
+    """
     if model.origin in LIBRARIES:
         return lambda size, batch_size: BUILDERS[model.origin](model, size, batch_size)
     function = _named(model)

@@ -5,8 +5,7 @@ A workload's module has four literal constants, which are read without importing
 - SIZE_NAME: what the size counts, in the plural
 - SIZE_RANGE: the smallest and the largest size
 - DATASET: the dataset that it reads, a key of `crossover.datasets.MAKERS`, or None
-- PROTOCOLS: the protocols that it offers; `resident` implies `from_host` and `from_pageable`, for which the tensors in
-  its task's `resident` are moved to host memory
+- PROTOCOLS: the protocols that it offers; `resident` implies `from_host` and `from_pageable`
 
 Optional constants:
 
@@ -15,6 +14,8 @@ Optional constants:
 - VARIANTS: all variants, including `plain`
 - CLASSES: the number of classes of the dataset's labels
 - PRELOADED: a module of this package that is slow to import
+
+For `from_host` and `from_pageable`, the tensors in the task's `resident` are moved to host memory.
 
 The module defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill a
 host's memory, it also defines `parameter_count(size) -> int` in plain arithmetic, which is read without importing the
@@ -54,7 +55,7 @@ def ignore(_message: Mapping[str, Any]) -> None:
 
 
 def workload_code(cell: Cell, tell: Tell = ignore) -> Any:
-    """What builds a cell's model and task: the workload's module, or for a user's model an object that uses `tell`."""
+    """Return what builds a cell's model and task: the workload's module, or a UserModel or UserFunction."""
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
     # `machine.code_key` does not follow these computed names, so that the modules count only for users' models.

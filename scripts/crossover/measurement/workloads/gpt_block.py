@@ -1,8 +1,8 @@
 """Training of a single GPT-2 block of varying width, which maps random hidden states to random targets.
 
-The block comes from transformers: causal attention with heads of width 64 and a perceptron four times as wide, each
-after a layer norm. It has 12 width^2 + 13 width parameters, but no embeddings or logits, whose cost depends on the
-vocabulary. The optimizer is SGD. Adam would divide by zero in pure fp16, where its epsilon rounds to 0, and would need
+The block comes from transformers: causal attention with heads of width 64 and an MLP four times as wide, each after a
+layer norm. It has 12 width^2 + 13 width parameters, but no embeddings or logits, whose cost depends on the vocabulary.
+The optimizer is SGD. Adam would divide by zero in pure fp16, where its epsilon rounds to 0, and would need
 `capturable=True` in a CUDA graph.
 """
 

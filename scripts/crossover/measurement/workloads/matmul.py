@@ -1,8 +1,8 @@
 """Product of two standard-normal n x n matrices and its error (PyTorch docs, "CUDA semantics", note on TF32).
 
 A large product also gives a device's peak rate in a precision: 2 n^3 operations divided by its time. As in the note,
-the reference is the product in double precision of matrices drawn in double precision, so that the error includes the
-rounding of the inputs. The left matrix is the input; the right matrix is the model's only parameter.
+the reference product is computed in double precision, from matrices drawn in double precision. The error therefore
+includes the rounding of the inputs. The left matrix is the input; the right matrix is the model's only parameter.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ layers, three in larger ones."""
 
 BLOCK_SHARE = 0.2
 """Initial weight of the last batch norm in each block. With the default of 1, gradients double from block to block in
-training mode, and fp32 is off by 1 % of their norm (measured), which would hide a wrong kernel."""
+training mode. The error of fp32 is then 1 % of their norm (measured), which would hide a wrong kernel."""
 
 
 def build_model(layers: int) -> nn.Module:
