@@ -5,10 +5,10 @@
         --output=largest.json
 
 Each try is a separate process that builds the cell and runs three steps. The batch size doubles until a batch does not
-fit; bisection then finds the largest size that fits, which must fit twice more. Only running out of memory counts as
-not fitting. The time limit, a crash or an unsupported precision stops the search; the exit status is then still 0, and
-the result has the reason. A final process times batches of the largest size. If the dataset has fewer rows than a
-batch, rows are repeated.
+fit. Bisection then finds the largest size that fits, which must fit twice more. Only running out of memory counts as
+not fitting. The time limit, a crash or an unsupported precision stops the search. The exit status is still 0, and the
+result has the reason. A final process times batches of the largest size. If the dataset has fewer rows than a batch,
+rows are repeated.
 """
 
 from __future__ import annotations

@@ -54,9 +54,9 @@ class Code:
     """The code of one kind of job for one workload."""
 
     files: Mapping[str, Path]
-    """Files by module name, or by a label for files that are not imported."""
+    """Files by module name; files that are not imported have a label instead."""
     digests: Mapping[str, str]
-    """Digests of the files by the same names, and of `_choice`. The digest of a large data file is its size."""
+    """Digests of these files by the same names, and of `_choice`. The digest of a large data file is its size."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
@@ -284,7 +284,7 @@ class Modules:
         outside a package, a relative import starts from the file's folder.
         """
         source = _read(file)
-        # Crossover imports a module by a relative name if the module must not count for every workload.
+        # Modules that Crossover imports by a relative name must not be part of every workload's key.
         by_name = (entry for entry in source.by_name if not entry[0] or not _in_library(file))
         packages_above = len(package.split(".")) if package else 0
         for dots, module, taken in (*source.imports, *by_name):

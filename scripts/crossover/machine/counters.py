@@ -45,7 +45,7 @@ class Counters:
 
 
 def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> Counters:
-    """Read the counters of the host and of the cores of `cpus`, by default those in the affinity mask."""
+    """Read the counters of the host and of the cores of `cpus` (default: the affinity mask)."""
     times = _times(root)
     used = _used(root / "proc/self/stat")
     running = psutil.Process().children(recursive=True)

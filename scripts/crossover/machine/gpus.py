@@ -62,7 +62,7 @@ def _visible(installed: Sequence[InstalledGpu], names: Names, chosen: str | None
     """The UUIDs that CUDA_VISIBLE_DEVICES allows; all if it is not set.
 
     Indices follow the PCI bus order, as in NVML and nvidia-smi. CUDA uses this order if the GPUs are identical or
-    CUDA_DEVICE_ORDER=PCI_BUS_ID. The rules are those of "CUDA Environment Variables" in the CUDA Programming Guide.
+    CUDA_DEVICE_ORDER=PCI_BUS_ID. Source of the rules: "CUDA Environment Variables" in the CUDA Programming Guide.
     Repeated names, and entries such as `1st` for 1, are treated as in `_parse_visible_devices` of torch 2.13.
     """
     if chosen is None:

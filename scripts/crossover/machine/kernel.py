@@ -19,7 +19,7 @@ def read_kernel(path: Path) -> str | None:
     """The stripped text of a kernel file; None if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:  # some files exist but cannot be read, such as those of PSI if it is off
+    except OSError:  # some files exist but cannot be read, such as the files of PSI if PSI is off
         return None
 
 
@@ -112,7 +112,7 @@ def numa_nodes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
 
 
 def last_level_cache_bytes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
-    """Total size of the last-level caches of some logical CPUs; None if none is listed. A shared cache counts once."""
+    """Total size of the last-level caches of some logical CPUs; None if none is listed. Shared caches count once."""
     caches: dict[tuple[str, str], int] = {}
     for cpu in cpus:
         levels = {}

@@ -1,6 +1,6 @@
 """Files named by string literals in a model's code: data files, and sources that are run by their path.
 
-At most 32 MiB of data files are hashed. For every other data file, size and modification time count.
+At most 32 MiB of data files are hashed. Other data files are represented by size and modification time.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def driver_version(nvml: types.ModuleType) -> str | None:
 
 
 def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
-    # torch reports a UUID without its prefix, so the caller may have put GPU- before that of a MIG instance.
+    # torch reports UUIDs without prefix, so the caller may have put GPU- before the UUID of a MIG instance.
     names = dict.fromkeys([uuid, f"MIG-{uuid.removeprefix('GPU-')}"])
     device = ask(nvml, *(partial(nvml.nvmlDeviceGetHandleByUUID, name) for name in names))
     if device is None:

@@ -10,7 +10,7 @@ from crossover.config.words import HOST_BOUND_SHARE, is_cpu
 from crossover.machine.nvml import SLOWDOWN
 
 CLOCK_MIN_SHARE = 0.75
-"""Below this share of its default or maximum clock, a GPU counts as throttled (nvbench's threshold)."""
+"""A GPU whose clock is below this share of its default or maximum clock is throttled (nvbench's threshold)."""
 
 OTHERS_CPUS = 0.25
 """Number of CPUs that other programs may use beyond those that a trial leaves free; above it, the trial is disturbed.
@@ -24,12 +24,12 @@ TICK_S = 0.004
 charged for the whole tick."""
 
 THROTTLED_SHARE = 0.01
-"""A result that lost a larger share of its time to a CPU quota is flagged. A result that lost such a share to heat or
-hardware protection is invalid."""
+"""Share of the time that a result may lose to a CPU quota without a flag, or to heat or hardware protection without
+being invalid."""
 
 STEAL_SHARE = 0.1
-"""A result is flagged if the hypervisor took a larger share of the busy time. Smaller losses are hard to tell from the
-spread of trials, and a virtual host may lose a few percent all the time."""
+"""Share of the busy time that the hypervisor may take without a flag. Smaller losses are hard to tell from the spread
+of trials, and a virtual host may lose a few percent all the time."""
 
 FOREIGN_SHARE = 0.02
 
@@ -86,8 +86,8 @@ def _reasons(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     """Reasons why a result is invalid, each with whether it is temporary, so that a second attempt may help."""
     if (foreign := facts.get("foreign_gpu_share") or 0) > FOREIGN_SHARE:
         yield f"other processes used {foreign:.0%} of the GPU while timing: stop them, or use another GPU", True
-    # Without a counter, a reason in SLOWDOWN that is active at the end counts. `hw_slowdown` is not in SLOWDOWN, since
-    # NVML also reports it for a moment when the clock changes.
+    # Without a counter, any reason in SLOWDOWN that is active at the end makes the result invalid. `hw_slowdown` is not
+    # in SLOWDOWN, since NVML also reports it for a moment when the clock changes.
     slowed = sorted(set(SLOWDOWN) & set(facts.get("throttle_reasons") or ()))
     share = _timed_share("slowdown_s", facts)
     if slowed if share is None else share > THROTTLED_SHARE:

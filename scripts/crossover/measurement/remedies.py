@@ -281,7 +281,7 @@ def time_interleaved(methods: Mapping[str, Method], block_min_s: float, watch: S
     """Seconds of a step with each method: the median of synchronised blocks that last about `block_min_s` or longer.
 
     The first method is the unmodified step; other methods that raise errors are skipped. A step of at least ALONE_S is
-    a block by itself, and its first two runs count. Every second round is in reverse order, so that a steady drift
+    a block by itself, and its first two runs are kept. Every second round is in reverse order, so that a steady drift
     affects all methods alike.
     """
     unmodified = next(iter(methods))

@@ -1,7 +1,8 @@
 """Measured peak rates of a device: matrix products, memory bandwidth, copies between host and device, launches.
 
 The rates of products and memory are the bounds of the roofline model (Williams, Waterman and Patterson, "Roofline: an
-insightful visual performance model for multicore architectures", 2009). Torch and its threads are those of the trials.
+insightful visual performance model for multicore architectures", 2009). Torch and its threads are the same as in the
+trials.
 """
 
 from __future__ import annotations

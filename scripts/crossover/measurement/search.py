@@ -162,7 +162,7 @@ def describe(first: TryJob, limit: int | None, result: LargestBatch, command: st
 
 
 def run_try(job: TryJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, str | None, dict[str, Any]]:
-    """Build a cell at its batch size and run a few steps; returns a status, its reason, and what was timed.
+    """Build a cell at its batch size and run a few steps; returns a status, its reason, and the timing.
 
     The status is `ok` if the batch fits and `oom` if it does not. `tell` receives `begun` with the FACTS before the
     model is built. Raises UserError and RefusedError as `open_cell` and `OpenCell.ending` do.

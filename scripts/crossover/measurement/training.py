@@ -37,8 +37,8 @@ Data = dict[str, torch.Tensor]
 def run_training(job: TrainingJob, tell: Tell = ignore) -> Training:
     """Train in this process and predict the held-out rows.
 
-    If the training runs out of memory, needs an unsupported precision, is too slow or diverges, the row has another
-    status than `ok` and a reason. `tell` receives `begun` with the columns known before the model is built. Raises
+    If the training runs out of memory, needs an unsupported precision, is too slow or diverges, the row has a status
+    such as `oom` and a reason. `tell` receives `begun` with the columns known before the model is built. Raises
     UserError for a missing device or dataset, and other errors as `OpenCell.ending` does.
     """
     cell = open_cell(job)

@@ -82,7 +82,7 @@ def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
 
 
 TRIALS_WITH_REMEDIES = 3
-"""Trials per cell in which remedies are timed: enough for a confidence interval of their gain."""
+"""Trials per cell in which remedies are timed, enough for a confidence interval of their gain."""
 
 
 @dataclass
@@ -129,7 +129,7 @@ class Trial:
             ran_s += time_cold(execution.step, job.latency_steps, watch, longest_s, job.time_limit_s, later_steps)
             self.columns["latencies_cold_s"] = ran_s
         else:
-            # A slow step is timed only a few times; these must not be steps whose update the loss scaler skips.
+            # A slow step is timed only a few times, and the loss scaler must not skip the update of any of these.
             task.arithmetic.run_until_updated(lambda: ran_s.append(time_block(execution.step, 1, watch).wall_s))
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)

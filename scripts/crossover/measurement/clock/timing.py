@@ -32,7 +32,7 @@ DRIFT_SHARE = 0.25
 """Relative change of the median above which a drift is flagged; smaller drifts do not predict how well trials agree."""
 
 BLOCK_TRIES = 2
-"""Tries of a block length; the fastest counts, because a stall must not shorten the blocks."""
+"""Tries of a block length. The fastest is used, because a stall must not shorten the blocks."""
 
 COLLECT_AFTER = 100
 """Garbage is collected between two blocks if there are more new objects than this. Training leaves about one such
@@ -43,7 +43,7 @@ Step = Callable[[], object]
 
 @dataclass(frozen=True, kw_only=True)
 class Stopwatch:
-    """The clocks of a measurement; `mark` and `between_s` are those of an `OpenDevice`."""
+    """The clocks of a measurement; `mark` and `between_s` come from `OpenDevice`."""
 
     wall_ns: Callable[[], int] = time.perf_counter_ns
     cpu_ns: Callable[[], int] = time.process_time_ns

@@ -53,7 +53,7 @@ class Surroundings:
         self.edges: list[Edge] = []
 
     def counts(self) -> dict[str, int]:
-        """Read the counters right before or after the timed blocks; return those whose increase the caller computes.
+        """Read the counters right before or after the timed blocks; return counters whose increase the caller computes.
 
         Energy and the host's counters are read closest to the timed blocks, so that they do not include reading the
         GPU's counters.
@@ -86,7 +86,7 @@ class Surroundings:
         leases = [edge.other_leases for edge in self.edges if edge.other_leases is not None]
         columns["leased_beside"] = max(leases, default=None)
         if is_cpu(self.device):
-            # RAPL counts whole packages, including other processes on their CPUs.
+            # RAPL measures whole packages, including other processes on their CPUs.
             shared = (columns["host_others_cpus"] or 0) > OTHERS_CPUS
             used_j = package_joules(first.energy, last.energy, timed_s)
             return columns | energy_columns(used_j, "RAPL", timed_s, timed_steps, shared)

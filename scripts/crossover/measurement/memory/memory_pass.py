@@ -40,7 +40,7 @@ ROLES = ("parameter", "resident", "optimizer", "gradient", "outside", "activatio
 
 @dataclass(frozen=True)
 class Subject:
-    """The eager step to observe, and tensors whose role is known."""
+    """An eager step to observe, and tensors whose role is known."""
 
     step: Callable[[], None]
     model: nn.Module
@@ -51,8 +51,8 @@ class Subject:
 def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
     """Measure a step's peak memory; returns the memory columns of `Measurement` except the parts of the peak.
 
-    On CUDA and XPU the peaks are those of the caching allocator. Its cache is emptied first, so that the reserved peak
-    does not include memory cached by earlier steps. MPS records no peak.
+    On CUDA and XPU, the caching allocator records the peaks. Its cache is emptied first, so that the reserved peak does
+    not include memory cached by earlier steps. MPS records no peak.
     """
 
     def steps() -> None:
@@ -122,7 +122,7 @@ class Split:
 
     columns: dict[str, int]
     """Bytes by column, such as `parameter_bytes`. Activations are the tensors that the step saves for the backward
-    pass: intermediate results, autocast's copies of weights, and the batch, unless that is a view of resident data.
+    pass: intermediate results, autocast's copies of weights, and the batch, if it is not a view of resident data.
     `resident_bytes` are the resident data and the model's buffers."""
     added_bytes: int
     """Growth of the parts from the start of the step to its peak; negative if the step first frees memory."""
@@ -207,7 +207,7 @@ class Ledger:
                 self._life_of(part, role)
 
     def claim(self, tensors: Iterable[Any], role: str) -> None:
-        """Give storages a role, unless they have one of higher priority."""
+        """Give storages a role, unless their role has a higher priority."""
         for tensor in tensors:
             for part in _parts_of(tensor):
                 life = self._life_of(part, role)
@@ -251,7 +251,7 @@ class Ledger:
 
 
 class Observer(TorchDispatchMode):
-    """Records in a ledger the tensors of all operations, including those of the backward pass and the optimizer."""
+    """Records in a ledger the tensors of all operations, including the backward pass and the optimizer."""
 
     def __init__(self, ledger: Ledger) -> None:
         TorchDispatchMode.__init__(self)

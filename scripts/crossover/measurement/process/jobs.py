@@ -120,7 +120,7 @@ class TryJob(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeJob(Job):
-    """A probe of a device's peak rates, which uses only the device of its cell. Writes no file."""
+    """A probe of a device's peak rates. Of its cell, it uses only the device and the machine. Writes no file."""
 
     kind = "probe"
 

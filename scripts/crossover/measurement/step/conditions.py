@@ -50,8 +50,8 @@ KEYS = {
 def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | None) -> str | None:
     """Reason why a task is not on the requested device; None if it is there, or if this is unknown.
 
-    `uuid` is that of the leased GPU or MIG instance, and `board` that of the whole GPU. For a MIG instance, torch
-    reports either of them.
+    `uuid` identifies the leased GPU or MIG instance, and `board` the whole GPU. For a MIG instance, torch reports
+    either of them.
     """
     device_types = {tensor.device.type for tensor in (*task.model.parameters(), *task.on_device)}
     if others := sorted(device_types - {target.device.type}):

@@ -5,9 +5,9 @@ the loss and, as one vector, the gradients of the trainable parameters. If the w
 memory, only some rows are compared. Training then runs on these rows alone. Inference runs on the whole batch as timed,
 provided that its rows are independent.
 
-The error that rounding can cause depends on the model: in fp32 the gradient of an MLP is off by 3e-7, that of a fresh
-ResNet by up to 6e-2. An error above a small multiple of one operation's rounding error is therefore compared with the
-effect of noise. The noise is added to the results of the reference's operations.
+The error that rounding can cause depends on the model: in fp32, it is 3e-7 in the gradient of an MLP and up to 6e-2 in
+the gradient of a fresh ResNet. An error above a small multiple of one operation's rounding error is therefore compared
+with the effect of noise. The noise is added to the results of the reference's operations.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _reference(task: Task, fresh: nn.Module) -> nn.Module:
 
 @dataclass(frozen=True)
 class Part:
-    """What is compared: a whole batch or some of its rows."""
+    """The part of a batch that is compared: all of its rows, or some."""
 
     inputs: Any
     reference_inputs: Any
@@ -283,7 +283,7 @@ def judge(
     rerun_difference: Callable[[], Errors],
     precision: str,
 ) -> Answer:
-    """The verdict: right if noise as large as rounding explains the errors, and usually wrong if larger noise does not.
+    """The verdict: correct if noise as large as rounding explains the errors, usually wrong if larger noise does not.
 
     `noise_effect(share, seed)` returns the relative change of the exact result under relative noise of `share`.
     `rerun_difference()` returns the relative difference between two runs of the step.
@@ -312,7 +312,7 @@ def judge(
 
 
 def _limits(errors: Errors, noise_effect: Callable[[float, int], Errors], share: float) -> Errors:
-    """The largest errors that noise explains, from DRAWS_MAX runs with noise, or fewer if these explain `errors`."""
+    """The largest errors that noise explains, from DRAWS_MAX runs with noise, or from fewer that explain `errors`."""
     limits = dict.fromkeys(errors, NOISE_MARGIN * share)
     for seed in range(DRAWS_MAX):
         if not _beyond(errors, limits):

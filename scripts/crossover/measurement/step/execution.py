@@ -60,7 +60,7 @@ def prepare(task: Task, execution: str) -> Execution:
 
 
 def _compiled(task: Task) -> Execution:
-    """The step with its model compiled; the rest, such as the optimizer, stays eager, as is usual."""
+    """The step with its model compiled; the rest, such as the optimizer, stays eager."""
     import torch._dynamo.utils
     import torch._inductor.config
 

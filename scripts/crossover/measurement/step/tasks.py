@@ -32,12 +32,12 @@ def to_host(results: Sequence[torch.Tensor]) -> None:
 
 
 Errors = dict[str, float]
-"""Relative errors in the Euclidean norm, by what was compared, such as `result` or `gradient`."""
+"""Relative errors in the Euclidean norm, by the name of the compared values, such as `result` or `gradient`."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict on a step's result: right, unless `wrong` or `unchecked` says why not."""
+    """The verdict on a step's result: correct, unless `wrong` or `unchecked` has a reason."""
 
     errors: Errors = field(default_factory=dict)
     wrong: str | None = None
@@ -202,7 +202,7 @@ def step_results(task: Task, results: Sequence[torch.Tensor]) -> list[torch.Tens
 
 
 def copy_each_step(task: Task, pinned: bool) -> None:
-    """Move a task's batches to host memory and let each step copy its batch in and its results out, as a server does.
+    """Move a task's batches to host memory, and let each step copy its batch in and its results out.
 
     The host waits for the results, which go to pageable memory. Raises UnsupportedError if tensors cannot be pinned, or
     if the workload makes its batches on the device.

@@ -184,7 +184,8 @@ def _as_step(returned: Any, where: str) -> Step:
 def check_parts(step: Step, parts: Mapping[str, tuple[bool, str]], where: str) -> None:
     """Raise a UserError that begins with `where` if a part of a Step is not allowed.
 
-    `parts` has, for each name, whether its value is allowed and what is allowed. None is always allowed.
+    `parts` maps the name of each part to whether its value is allowed, and to a text that says what is. None is always
+    allowed.
     """
     for name, (is_allowed, allowed) in parts.items():
         value = getattr(step, name)
@@ -229,7 +230,7 @@ def user_error(error: BaseException, model: Model, failure: str) -> Exception:
 
 
 def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
-    """Import the user's module and return `make()`, which is described by `call`; raises what `user_error` returns."""
+    """Import the user's module and return `make()`, which is described by `call`; raises the result of `user_error`."""
     file = model.shown.rpartition(":")[0]
     tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
     function_of(model)
@@ -246,7 +247,7 @@ def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> A
 def as_user_error(
     model: Model, failure: str | Callable[[Exception], str] = "its step fails", is_mistake: bool = False
 ) -> Iterator[None]:
-    """Raise errors of the block as `user_error` returns them, except those with a status such as `oom`.
+    """Replace an error of the block by the result of `user_error`, unless the error has a status such as `oom`.
 
     The raised error keeps the original error as its cause. Since the device may be to blame, `process.attempts` then
     runs a step on the CPU. With `is_mistake`, for code that uses no device, the raised error has no cause.
@@ -338,7 +339,7 @@ class _UserTask(Task):
 
 
 def _has_sample_rows(batch: Batch, batch_size: int) -> bool:
-    """Return True if a batch consists of dense tensors whose first dimension is the batch size, apart from scalars."""
+    """Return True if a batch has only scalars and dense tensors whose first dimension is the batch size."""
     tensors = tensors_of(batch)
     plain = all(tensor.layout is torch.strided and not tensor.is_nested for tensor in tensors)
     simple = all(isinstance(leaf, torch.Tensor | None) for leaf in tree_leaves(batch))

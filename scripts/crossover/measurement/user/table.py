@@ -60,7 +60,7 @@ def _is_any(kinds: tuple[Any, ...], column: pa.ChunkedArray) -> bool:
 
 
 def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> npt.NDArray[np.float32]:
-    """A column as float32; raises UserError if it has other values than finite numbers."""
+    """A column as float32; raises UserError for values that are not finite numbers."""
     if pa.types.is_null(column.type):
         _check_present(column, len(column), where)
     if not _is_any(NUMBERS, column):

@@ -2,7 +2,7 @@
 
 A workload's module has four literal constants, which are read without importing the module:
 
-- SIZE_NAME: what the size counts, in the plural
+- SIZE_NAME: what the size counts, in the plural, such as "layers"
 - SIZE_RANGE: the smallest and the largest size
 - DATASET: the dataset that it reads, a key of `crossover.datasets.MAKERS`, or None
 - PROTOCOLS: the protocols that it offers; `resident` implies `from_host` and `from_pageable`
@@ -10,7 +10,7 @@ A workload's module has four literal constants, which are read without importing
 Optional constants:
 
 - SIZES, BATCH_SIZES: the only sizes and batch sizes that it offers
-- GRANULARITY: the number of which every size is a multiple
+- GRANULARITY: every size is a multiple of this number
 - VARIANTS: all variants, including `plain`
 - CLASSES: the number of classes of the dataset's labels
 - PRELOADED: a module of this package that is slow to import
@@ -58,7 +58,7 @@ def workload_code(cell: Cell, tell: Tell = ignore) -> Any:
     """Return what builds a cell's model and task: the workload's module, or a UserModel or UserFunction."""
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
-    # `machine.code_key` does not follow these computed names, so that the modules count only for users' models.
+    # `machine.code_key` does not follow these computed names, so only the keys of users' models include the modules.
     if cell.model.is_function:
         return importlib.import_module("..user.function", __name__).UserFunction(cell, tell)
     return importlib.import_module("..user.model", __name__).UserModel(cell, tell)

@@ -39,7 +39,7 @@ LEARNING_RATE = 5e-5
 
 
 def parameter_count(size: int) -> int:
-    """Number of trainable parameters: those of embeddings and head, plus those of each layer."""
+    """Number of trainable parameters of embeddings and head, plus those of each layer."""
     return 32_834_562 + 12_596_224 * size
 
 
