@@ -103,7 +103,7 @@ def time_cold(
 ) -> tuple[float, ...]:
     """Seconds of each step without warm-up, synchronised one by one; `fitting` may reduce the number of steps.
 
-    Raises TooSlowError if these and `later_steps` further ones would exceed `time_limit_s`.
+    Raises TooSlowError if these steps and `later_steps` further steps would exceed `time_limit_s`.
     """
     first_s = time_latencies(step, 1, watch)
     with without_garbage_collection():

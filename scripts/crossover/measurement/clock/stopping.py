@@ -76,7 +76,7 @@ def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
 def relative_half_width(samples_s: Sequence[float]) -> float:
     """Half width of the 95 % t interval over 20 batch medians, relative to their mean; infinite below 20 samples.
 
-    A batch is a run of adjacent samples. These are correlated, so an interval over samples would be too narrow.
+    A batch is a group of adjacent samples. These are correlated, so an interval over samples would be too narrow.
     """
     per_batch = len(samples_s) // 20
     if per_batch == 0:

@@ -24,7 +24,7 @@ from crossover.measurement.step.tasks import Task
 PRECISION_LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
 
 PARENTS = ("fp32_precision", "cudnn.fp32_precision", "mkldnn.fp32_precision")
-"""Precision settings above the leaves; inductor reads some of them."""
+"""Parent settings of PRECISION_LEAVES, some of which inductor reads."""
 
 DEFAULTS = {
     "cuda.matmul.allow_fp16_reduced_precision_reduction": True,

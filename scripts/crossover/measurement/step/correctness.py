@@ -443,7 +443,7 @@ def _doubles(tensor: torch.Tensor) -> torch.Tensor:
 def without_dropout(model: nn.Module) -> Iterator[None]:
     """Disable layers' dropout while the block runs, since the two sides of a comparison would draw different numbers.
 
-    Layers in evaluation mode drop nothing and stay unchanged, since a change would recompile them.
+    Layers in evaluation mode have no dropout. They are not changed, since a change would recompile them.
     """
     training = [module for module in model.modules() if module.training]
     # The probability is attribute `p` of dropout layers, `dropout` of attention and recurrent layers.

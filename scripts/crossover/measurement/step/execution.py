@@ -221,7 +221,7 @@ def _batch_change(first: Signature, other: Signature) -> str:
 def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
     """A CUDA graph of a step's device work, which reads `buffers`; raises UnsupportedError if capturing fails."""
     device = task.arithmetic.device
-    # Torch would warn if a workload's sum over steps keeps autograd's graph of the warm-up alive, which is harmless.
+    # Torch would warn if a workload's sum over steps keeps autograd's graph of the warm-up alive. That is harmless.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))

@@ -148,7 +148,7 @@ class GradientTask(Task):
         self.use_gradients()
 
     def add_gradients(self, *inputs: Any, parts: int = 1) -> None:
-        """Forward and backward pass over a batch, or over one of `parts` whose gradients add up to the batch's."""
+        """Run the passes on a batch, or on one of its `parts`, whose gradients add up to those of the batch."""
         with self.arithmetic.autocast():
             results = self.forward(self.model, *inputs)
         self.observe(*results)
