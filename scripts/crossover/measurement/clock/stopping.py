@@ -61,8 +61,9 @@ def timed_enough(course: Course, effort: Effort) -> bool:
 def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
     """True if a check is due and the medians of the last two groups of samples agree within `tolerance`.
 
-    A group is a quarter of the samples, but at least `group`: over 40 short steps, even a clock rate that rises for
-    seconds would look steady. Checks become rarer, because sorting after each step would slow the steps down.
+    A group is a quarter of the samples, but at least `group` samples. Groups of a fixed size could miss a clock rate
+    that rises for seconds, since 40 short steps look steady. Checks become rarer, because sorting after each step would
+    slow the steps down.
     """
     count = len(samples_s)
     size = max(group, count // 4)

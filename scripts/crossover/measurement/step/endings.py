@@ -97,7 +97,7 @@ def is_mistake(error: Exception) -> bool:
 
 
 def original(error: BaseException) -> BaseException:
-    """The error that a UserError explains, or the error itself."""
+    """The cause of a UserError, or the error itself."""
     return error.__cause__ if isinstance(error, UserError) and error.__cause__ is not None else error
 
 

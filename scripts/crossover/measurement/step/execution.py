@@ -125,7 +125,8 @@ def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Si
 def signature(inputs: Any, device: torch.device | None = None) -> Signature:
     """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain values.
 
-    For a step on `device`, these include short integer tensors elsewhere, such as lengths that the host reads.
+    With `device`, these include the values of short integer tensors that are not on it, such as lengths that the host
+    reads.
     """
 
     def constant(leaf: Any) -> Any:
