@@ -43,7 +43,6 @@ SERVER = f"{MEASUREMENT}.process.server"
 """Measuring processes are forked from this module or import it. Their supervisor measures nothing and is left out."""
 
 CHOICE = "a choice"
-"""Name of the digest of `_choice`."""
 
 MOST_SOURCES = 300
 """Maximum number of a model's source files whose imports are followed; further `.py` files count as data."""
@@ -66,17 +65,14 @@ class Code:
 
     @property
     def model_key(self) -> str:
-        """Hash of the digests named in `of_model`."""
         return _digest_of_values({name: self.digests[name] for name in self.of_model})
 
     @property
     def measurement_key(self) -> str:
-        """Hash of the other digests."""
         return _digest_of_values({name: self.digests[name] for name in self.digests.keys() - {*self.of_model}})
 
     @property
     def key(self) -> str:
-        """Hash of digests, packages and surroundings."""
         return _digest_of_values([self.digests, self.packages, self.surroundings])
 
 

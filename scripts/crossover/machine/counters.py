@@ -81,7 +81,6 @@ def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
 
 
 def involuntary_switches() -> int:
-    """Involuntary context switches of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 

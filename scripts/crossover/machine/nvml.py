@@ -282,7 +282,6 @@ def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> i
 
 
 def with_threads(pids: set[int], root: Path = Path("/")) -> set[int]:
-    """The ids of processes and of their current threads."""
     tasks = (path.name for pid in pids for path in (root / f"proc/{pid}/task").glob("[0-9]*"))
     return pids | {int(task) for task in tasks}
 

@@ -29,8 +29,6 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True)
 class OpenCell:
-    """A cell with its settings applied and its device open."""
-
     job: Job
     target: OpenDevice
     switches: Mapping[str, Any]

@@ -191,8 +191,6 @@ def _replayed(step: Step, device: torch.device) -> Step:
 
 @dataclass(frozen=True)
 class Probe:
-    """A step and its time in one block."""
-
     step: Step
     step_s: float
     count: int

@@ -87,8 +87,6 @@ TRIALS_WITH_REMEDIES = 3
 
 @dataclass
 class Trial:
-    """A trial in progress, with its columns and flags so far."""
-
     job: TrialJob
     cell: OpenCell
     surroundings: Surroundings
@@ -216,7 +214,6 @@ class Trial:
         return {name: measure for name, (is_due, measure) in passes.items() if is_due}
 
     def row(self) -> Columns:
-        """The columns so far with flags, status and reason."""
         reason = self.wrong or why_invalid(self.columns)
         check = "failed" if self.wrong else self.check
         first = self.job.trial == 1

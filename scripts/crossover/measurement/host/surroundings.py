@@ -79,7 +79,6 @@ class Surroundings:
         self.gpu_after = read_gpu(self.uuid, self.nvml)
 
     def columns(self, timed_s: float, timed_steps: int) -> dict[str, Any]:
-        """Columns of `Measurement` about the time between the readings."""
         first, last = self.edges
         columns = counters_between(first.host, last.host)
         columns |= gpu_between(self.gpu_before, self.gpu_after, (first.gpu, last.gpu), with_threads({os.getpid()}))

@@ -118,8 +118,6 @@ def process_bytes(uuid: str | None) -> int | None:
 
 @dataclass(frozen=True)
 class Split:
-    """Memory at the peak of a step, by role."""
-
     columns: dict[str, int]
     """Bytes by column, such as `parameter_bytes`. Activations are the tensors that the step saves for the backward
     pass: intermediate results, autocast's copies of weights, and the batch, if it is not a view of resident data.

@@ -52,7 +52,7 @@ SET_LATER = {"CUDA_VISIBLE_DEVICES"}
 def server_key(environment: Mapping[str, str], preloaded: str) -> str:
     """Key of a server that has imported the module `preloaded`: a hash of what a fork inherits and cannot change.
 
-    The key has 32 hexadecimal digits. It ignores Crossover's own files, whose changes the server notices itself.
+    Crossover's own files are left out, since the server itself notices their changes.
     """
     process = Path("/proc/self")
     facts = {

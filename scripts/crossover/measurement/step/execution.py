@@ -35,8 +35,6 @@ READ_BY_HOST_MAX = 4096
 
 @dataclass(frozen=True)
 class Execution:
-    """A step that is ready to be timed."""
-
     step: Callable[[], None]
     run: Callable[..., None]
     compile_s: Callable[[], float | None] = lambda: None

@@ -159,8 +159,6 @@ class GradientTask(Task):
 
 
 class TrainingTask(GradientTask):
-    """A training step: forward, backward, optimizer."""
-
     optimizer: torch.optim.Optimizer
 
     def use_gradients(self) -> None:

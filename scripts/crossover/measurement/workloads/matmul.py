@@ -2,7 +2,7 @@
 
 A large product also gives a device's peak rate in a precision: 2 n^3 operations divided by its time. As in the note,
 the reference product is computed in double precision, from matrices drawn in double precision. The error therefore
-includes the rounding of the inputs. The left matrix is the input; the right matrix is the model's only parameter.
+includes the rounding of the inputs.
 """
 
 from __future__ import annotations

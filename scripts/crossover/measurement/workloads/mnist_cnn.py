@@ -40,7 +40,6 @@ MEAN, DEVIATION = (0.1307,), (0.3081,)
 """Mean and standard deviation of MNIST's pixels, scaled to values from 0 to 1."""
 
 PR_SET_PDEATHSIG = 1
-"""From linux/prctl.h."""
 
 WORKERS = 2
 START_METHOD = "fork" if sys.platform == "linux" else None

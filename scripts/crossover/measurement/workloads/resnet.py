@@ -3,8 +3,7 @@
 The source times both passes on 16 resident images and discards the gradients. The models come from transformers. They
 have as many parameters as torchvision's (11,689,512 with 18 layers, 25,557,032 with 50). Like the source's models, they
 have the stride in the 3x3 convolution of a bottleneck, and batch norm in training mode. The backward pass starts from a
-cross entropy with random labels; the source starts it from random numbers, which is the same work. Of the source's
-models, only the ResNets with 18 to 152 layers are included.
+cross entropy with random labels; the source starts it from random numbers, which is the same work.
 """
 
 from __future__ import annotations
