@@ -96,7 +96,7 @@ def governor(root: Path = Path("/")) -> str | None:
 
 def turbo(root: Path = Path("/")) -> bool | None:
     """True if the CPU may raise its clock above its base frequency; None if the kernel does not report it."""
-    # The switches of intel_pstate, acpi-cpufreq, and amd-pstate with a file for each policy.
+    # The switches of the drivers intel_pstate, acpi-cpufreq, and amd-pstate, which has one for each policy.
     for switch, on in (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1"), ("cpufreq/policy0/boost", "1")):
         value = read_kernel(root / CPUS / switch)
         if value in ("0", "1"):

@@ -51,7 +51,7 @@ class Stopwatch:
     mark: Callable[[], Any] | None = None
     between_s: Callable[[Any, Any], float] | None = None
     counts: Callable[[], Mapping[str, int]] = dict
-    """Reads counters that only rise, by column name, before the first and after the last timed block."""
+    """Reads monotonic counters, by column name; called before the first and after the last timed block."""
 
 
 @dataclass(frozen=True)

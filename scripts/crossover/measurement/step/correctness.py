@@ -62,7 +62,7 @@ REPEAT_TOLERANCE = 1e-9
 """Relative difference allowed between two runs in double precision, whose order of summation may differ."""
 
 WHOLE_BATCH_S = 0.1
-"""Duration of the reference above which only some rows of the batch are compared, if possible."""
+"""Maximum duration of the reference for a whole batch; above it, only some rows are compared, if possible."""
 
 LONGEST_BATCH_S = 5.0
 """Time limit of the reference for a batch whose rows depend on each other."""

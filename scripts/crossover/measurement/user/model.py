@@ -249,8 +249,8 @@ def as_user_error(
 ) -> Iterator[None]:
     """Replace an error of the block by the result of `user_error`, unless the error has a status such as `oom`.
 
-    The raised error keeps the original error as its cause. Since the device may be to blame, `process.attempts` then
-    runs a step on the CPU. With `is_mistake`, for code that uses no device, the raised error has no cause.
+    The raised error keeps the original error as its cause. The device may be to blame, so `process.attempts` then tries
+    a step on the CPU. With `is_mistake`, for code that uses no device, the raised error has no cause.
     """
     try:
         yield

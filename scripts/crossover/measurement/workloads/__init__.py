@@ -18,8 +18,8 @@ Optional constants:
 For `from_host` and `from_pageable`, the tensors in the task's `resident` are moved to host memory.
 
 The module defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill a
-host's memory, it also defines `parameter_count(size) -> int` in plain arithmetic, which is read without importing the
-module, too.
+host's memory, it also defines `parameter_count(size) -> int` in plain arithmetic, since this function, too, is read
+without an import.
 
 For a study with `quality`, the resident task is a `TrainingTask` whose `resident` contains the model's inputs and the
 labels, in the dataset's order. Its model returns the scores of the classes, or a tuple that starts with them.
