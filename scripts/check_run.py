@@ -1,9 +1,9 @@
-"""Check that the files, rows and tables of a results folder or a reference agree and were not edited.
+"""Check that the files, rows and tables of a results folder or a reference are consistent and unedited.
 
 python scripts/check_run.py results
 python scripts/check_run.py config/reference/h200 --json=check.json
 
-The exit status is 0 if nothing is wrong, 1 if something is, and 2 if the folder cannot be checked.
+The exit status is 0 if all checks pass, 1 if any fails, and 2 if the folder cannot be checked.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MEASUREMENTS = "measurements.parquet"
 
 
 def main(arguments: list[str]) -> int:
-    """Check the folder, print the findings, and write them if requested; returns the exit status."""
+    """Check the folder, print the findings, and return the exit status."""
     parser = new_parser(__doc__)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="results folder of a finished run, or a reference")
     parser.add_argument("--json", type=Path, help="JSON file to write")
@@ -126,7 +126,7 @@ def check_provenance(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Fi
 
 
 def check_tables(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compute the derived tables again, and compare them with the files."""
+    """Recompute the derived tables and compare them with the stored ones."""
     measurements, stored = read_table(folder / MEASUREMENTS), read_run(folder)
     for name in TABLES:
         yield from check_csv(folder / f"{name}.csv", read_table(folder / f"{name}.parquet"))
@@ -138,7 +138,7 @@ def check_tables(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Findin
     references = [read_reference(path) for path in plan_file.find_references(plan, folder, started_in)]
     trainings = [folder / Path(path).relative_to(plan.config["results"]) for path in plan.trainings]
     compared = {*facts_of(stored.reference_cells).values()} <= {reference.facts for reference in references}
-    # A reference without cells of this run may still provide limits, which need its roofs.
+    # A reference that has no cells in this run may still be needed, since limits are computed from its roofs.
     if not compared or len(references) < len(plan.references) or not all(path.is_file() for path in trainings):
         what = "names missing references or trainings, so the tables were not recomputed"
         yield Finding("plan.json", what, is_wrong=False)

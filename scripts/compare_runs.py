@@ -4,8 +4,8 @@ python scripts/compare_runs.py results results/second
 python scripts/compare_runs.py results:disc_depth results:disc_again
 python scripts/compare_runs.py old new --fail-on slower --by 5% --calibrate same1 same2 same3 same4 same5
 
-With --fail-on, the exit status is 1 if a cell is significantly slower by more than the limit (corrected for the number
-of cells), 2 if cells are missing or the runs are not comparable, and otherwise 0.
+With --fail-on, the exit status is 1 if any cell is significantly slower by more than the limit, with a correction for
+the number of cells. It is 2 if cells are missing or the runs are not comparable, and 0 otherwise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from crossover.tables.frames import write_csv
 
 
 def main(arguments: list[str]) -> int:
-    """Compare, print the tables, and write the requested files; returns the exit status."""
+    """Print the comparison, write the requested files, and return the exit status."""
     parser = new_parser(__doc__)
     for name in ("first", "second"):
         parser.add_argument(name, help="a results folder, or folder:study for one study of it")

@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def facts_of_this_machine() -> Iterator[tuple[str, str]]:
-    """The facts that determine what a run measures and how well, each with a name."""
+    """Facts about this machine that affect a run, as pairs of name and text."""
     before = read_counters()
     machine, host = find_machine(), describe_machine()
     yield "host", f"{host['hostname']}, {host['operating_system']}"

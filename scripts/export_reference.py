@@ -2,7 +2,7 @@
 
     python scripts/export_reference.py results --name=h200 --output=config/reference/h200
 
-The run must have measured the CPU and the GPU of one machine. docs/how-to/machines.md says how to contribute one.
+The run must have measured the CPU and the GPU of one machine. To contribute the reference, see docs/how-to/machines.md.
 """
 
 from __future__ import annotations

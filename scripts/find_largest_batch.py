@@ -4,11 +4,11 @@
         --execution=eager --size=8 --device=cpu --memory-limit=1GiB --dataset=results/datasets/disc.safetensors \
         --output=largest.json
 
-Each try is a separate measuring process that builds the cell and runs three steps. Sizes double until one does not
-fit, bisection finds the largest that fits, and that one has to fit twice more. Only running out of memory counts as
-not fitting: the time limit, a crash, or a precision that the device lacks stops the search, with status 0 and a result
-that says so. A last process times batches of that size for the throughput. If the dataset has fewer rows than
-the batch, its rows are repeated.
+Each try is a separate process that builds the cell and runs three steps. The batch size doubles until a batch does not
+fit. Bisection then finds the largest size that fits, which must fit twice more. Only running out of memory counts as
+not fitting. The time limit, a crash or an unsupported precision stops the search. The exit status is still 0, and the
+result has the reason. A final process times batches of the largest size. If the dataset has fewer rows than a batch,
+rows are repeated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from crossover.files import atomic_path
 from crossover.time_limits import note_end
 
 CPU_SHARE = 0.8
-"""Share of the available memory that a search may use by default; the rest is left to other programs."""
+"""Share of the available host memory that a search on the CPU may use by default; the rest is for other programs."""
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:

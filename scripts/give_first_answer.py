@@ -1,4 +1,4 @@
-"""Answer a study from the first trials of a few of its cells during the run."""
+"""During a run, answer a study from the first trials of a few of its cells."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ def give_first_answer(
     path_to_template: Path,
     path_to_answer: Path,
 ) -> None:
-    """Write the lines about a study for the terminal."""
+    """Write a study's first answer as text for the terminal."""
     plan = plan_file.read(path_to_plan)
     rows = matching_rows(paths_to_rows, several_hosts).to_pandas()
     trainings = arrow_schema(Training).empty_table().to_pandas()

@@ -17,7 +17,7 @@ from crossover.tables.frames import records, write_csv
 
 
 def main(arguments: list[str]) -> None:
-    """Write the history as a table and a figure, and print the changes, the latest first."""
+    """Write the history as a table and a figure, and print the changes, latest first."""
     parser = new_parser(__doc__)
     parser.add_argument("folders", nargs="+", metavar="FOLDER", help="results folders of finished runs, in any order")
     parser.add_argument("--output", type=Path, default=Path("results/history"), help="folder to write to")

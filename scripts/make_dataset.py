@@ -18,7 +18,7 @@ snakemake: Any  # injected by Snakemake
 
 
 def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -> None:
-    """Write dataset `name`, made with `options`; raises UserError if it does not fit into memory."""
+    """Write dataset `name`, made with `options`; raises UserError if it does not fit in memory."""
     import json
 
     import numpy as np

@@ -1,14 +1,14 @@
 """Measure one trial of one cell and write one Parquet row.
 
-The workflow runs this command for every trial (`snakemake -p` prints it); it can also be run by hand:
+The workflow runs this command for every trial (`snakemake -p` prints it). To run it by hand:
 
     python scripts/measure_cell.py --study=disc_depth --workload=disc_mlp --protocol=resident --batch-size=100 \
         --precision=fp32 --execution=eager --size=8 --device=cpu --dataset=results/datasets/disc.safetensors \
         --output=trial.parquet
 
-If the trial runs out of memory, is not supported, exceeds the time limit, gives a wrong result or crashes, the exit
-status is still 0, and the row has the reason. The measurement runs in a separate process, forked by a preloaded server
-on this host or started afresh; this one only supervises it and holds the GPU's lease.
+If the trial runs out of memory, exceeds the time limit, crashes, gives a wrong result or is not supported, the exit
+status is still 0, and the row has the reason. The measurement runs in a separate process, forked from a preloaded
+server or started afresh. This command only supervises that process and holds the GPU's lease.
 """
 
 from __future__ import annotations

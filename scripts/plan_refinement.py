@@ -1,4 +1,4 @@
-"""Plan the trials that narrow the crossovers down, and those that inconclusive claims need."""
+"""Plan trials that narrow down the crossovers, and trials that may decide inconclusive claims."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def plan_refinement(
     several_hosts: bool,
     path_to_plan: Path,
 ) -> None:
-    """Read the rows, and write the trials that a stage adds, with the reason for each series and claim, as JSON."""
+    """Write the trials that a stage adds, and the reason for each series and claim, as JSON."""
     rows = collect_rows(paths_to_rows)
     check_environments(rows, several_hosts)
     measurements = rows.to_pandas()

@@ -13,7 +13,7 @@ snakemake: Any  # injected by Snakemake
 
 
 def plan_repeats(paths_to_rows: Sequence[Path], repeat: int, path_to_plan: Path) -> None:
-    """Read the rows, and write the disturbed trials with their flags, as JSON."""
+    """Write the disturbed trials and their flags as JSON."""
     trials = disturbed_trials(collect_rows(paths_to_rows))
     why = [
         {**cell.values, "trial": trial, "flags": flags}

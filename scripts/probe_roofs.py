@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.jobs import ProbeJob
     from crossover.measurement.process.reservation import job_fields, reserve
 
-    # Of this cell, only the device and the machine matter.
+    # Only the device and the machine of this cell are used.
     cell = Cell("roofs", "matmul", "resident", 1, "fp32", "eager", 1, options.device, machine=options.machine)
     with reserve(options.device, options.cpu_threads, f"{options.output}, roofs") as host:
         outcome = run_supervised(ProbeJob(**job_fields(cell, options, host), precisions=options.precisions))

@@ -3,10 +3,10 @@
     python scripts/train_model.py --study=quality --workload=higgs_mlp --batch-size=32 --precision=fp32 --size=100 \
         --device=cpu --seed=1 --epochs=1 --dataset=results/datasets/higgs.safetensors --output=training.parquet
 
-The same seed gives the same weights and the same order of rows on every device, so that only the arithmetic
-differs. If the training runs out of memory, is not supported, exceeds the time limit, diverges or crashes, the exit
-status is still 0, and the row has the reason. The training runs in a separate process; this one only supervises it
-and holds the GPU's lease.
+The same seed gives the same initial weights and the same order of rows on every device; only the arithmetic differs. If
+the training runs out of memory, exceeds the time limit, crashes, diverges or is not supported, the exit status is still
+0, and the row has the reason. The training runs in a separate process. This command only supervises that process and
+holds the GPU's lease.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write the plan of a run, so that it can be analysed and reported at any time."""
+"""Write the plan of a run; with it, the run can be analysed and reported at any time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -42,7 +42,7 @@ def write_plan(
 
 
 def with_rows(study: dict[str, Any]) -> dict[str, Any]:
-    """A study's keys with the rows of its published results, so that later steps do not need the file."""
+    """Add the rows of a study's published results to its keys, so that later steps do not need the file."""
     if not study["published"] or not study["published"].get("results"):
         return study
     _, rows = read_published_rows(Path(study["published"]["results"]))

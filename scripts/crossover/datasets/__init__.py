@@ -1,4 +1,4 @@
-"""Datasets as NumPy arrays: `features`, with rows as the first dimension, and `labels`, int64 of shape (rows,)."""
+"""Datasets as NumPy arrays: `features` of shape (rows, ...), and `labels`, int64 of shape (rows,)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Images of handwritten digits: scikit-learn's, of 8 x 8 pixels, and MNIST's training set.
+"""Images of handwritten digits: scikit-learn's, of 8 x 8 pixels, and MNIST's training set, of 28 x 28.
 
-With 1,797 rows, `digits` (Alpaydin and Kaynak, UCI, 1998) is the largest classification dataset that comes with
-scikit-learn. With half of its rows held out, an accuracy of 97 % has a 95 % CI of +-1.1 percentage points.
+`digits` (Alpaydin and Kaynak, UCI, 1998) has 1,797 rows, more than any other classification dataset that comes with
+scikit-learn. With half of them held out, an accuracy of 97 % has a 95 % CI of +-1.1 percentage points.
 
-If the config does not name the folder of MNIST's files, scikit-learn's digits are enlarged and varied to give images of
-MNIST's shape and type, by default as many as in MNIST; the pixels' values hardly affect run time.
+If the config names no folder with MNIST's files, images of the same shape and type are generated from scikit-learn's
+digits. Pixel values hardly affect run time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIGIT_SIDE = 20
 """Side in pixels of the box that contains the digit, as in MNIST."""
 CLASSES = 10
 UNSIGNED_BYTES = 8
-"""Code of unsigned bytes in an IDX file."""
+"""Type code of unsigned bytes in an IDX file."""
 
 LARGEST_VALUE = 16
 """Largest pixel value of scikit-learn's digits."""
@@ -37,7 +37,7 @@ LARGEST_SHIFT = 2.0
 """In pixels, in each direction."""
 SMALLEST_SCALE = 0.9
 CHUNK = 4096
-"""Number of images that are computed at once, to limit memory."""
+"""Number of images computed at once, to limit memory."""
 
 
 def make_digits(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
@@ -51,7 +51,7 @@ def make_digits(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def make_mnist(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """MNIST's training files in `folder`, in their order; without a folder, `rows` images generated with `seed`.
+    """MNIST's training set from the files in `folder`; without a folder, `rows` images generated with `seed`.
 
     `features` are uint8 of shape (rows, 28, 28). Raises UserError for a missing or malformed file.
     """
@@ -61,7 +61,7 @@ def make_mnist(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def _generate(rows: int, seed: int) -> dict[str, NDArray[Any]]:
-    """Each of scikit-learn's digits about equally often, each time slightly rotated, shifted and scaled."""
+    """Generate images by slightly rotating, shifting and scaling scikit-learn's digits, each about equally often."""
     from sklearn.datasets import load_digits
 
     digits, labels = load_digits(return_X_y=True)
@@ -86,8 +86,11 @@ def _enlarge(digits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _augment(images: NDArray[np.float64], chosen: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.uint8]:
-    """The chosen images, randomly rotated, scaled and shifted, interpolated in one call from a tall stack of images. A
-    pixel beyond an image is taken from the image's edge, which is empty."""
+    """Rotate, scale and shift the chosen images at random.
+
+    All are interpolated in one call, from one tall stack of images. Pixels beyond an image come from its edge, which is
+    empty.
+    """
     from scipy import ndimage
 
     def draw(low: float, high: float) -> NDArray[np.float64]:
@@ -130,7 +133,7 @@ def _find(folder: Path, name: str) -> Path:
 
 
 def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
-    """Read the unsigned bytes of an IDX file, compressed if its name ends in .gz; raises UserError for other content.
+    """Read unsigned bytes from an IDX file, gzipped if its name ends in .gz; raises UserError for other content.
 
     MNIST's format: two zero bytes, a type code, the number of dimensions, the size of each dimension in four bytes
     (big-endian), then the values.

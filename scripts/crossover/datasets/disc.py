@@ -1,4 +1,4 @@
-"""Points in the unit square; the labels tell which lie in a disc (Penny Xu, "When to use GPU for training?", 2019)."""
+"""Points in the unit square, labelled by a disc (Penny Xu, "When to use GPU for training?", 2019)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Transverse momenta of two leptons in Higgs signal and background (HSF Training, "Machine Learning on GPU").
 
-The lesson reads ATLAS open data of the H->ZZ->4l selection. If the config does not name those files, rows of the same
-shape, by default as many and in the same class balance, are generated; their values hardly affect run time.
+The lesson reads ATLAS open data of the H->ZZ->4l selection. If the config names no such files, rows are generated
+instead, by default as many and with the same class balance. Their values hardly affect run time.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from crossover.errors import UserError, shown_text
 
 
 def make_higgs(options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """The training set in random order: two standardised features, and label 1 for signal. Raises UserError if a CSV
-    file is missing or malformed, or if `test_share` leaves no rows."""
+    """Return the training set in random order: two standardised features, and label 1 for signal.
+
+    Raises UserError if a CSV file is missing or malformed, or if `test_share` leaves no rows.
+    """
     if options["csv"]:
         features, labels = _read(options["csv"], options["seed"])
     else:

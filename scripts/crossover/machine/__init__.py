@@ -1,1 +1,1 @@
-"""The machine: its devices, cores and load, a cluster's nodes, locks, and the hash of the code behind a result."""
+"""The machine: devices, cores, load, cluster nodes, locks, and the hash of the code behind a result."""

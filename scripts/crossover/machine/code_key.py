@@ -1,10 +1,10 @@
-"""The key of the code behind a result, by which Snakemake and the trial server notice changed code.
+"""Hash of the code behind a result, by which Snakemake and the trial server notice changed code.
 
-The source files that a kind of job imports are parsed, not imported, and count by their syntax trees, usually without
-docstrings. An installed package counts by its version if the workload imports it.
+The source files that a job would import are parsed without importing them. Their syntax trees are hashed, usually
+without docstrings. Installed packages enter the hash by version, if the workload imports them.
 
-For a user's model, files named by string literals in its code count too. If the code imports or reads by a computed
-name, the files beside it count, since measuring a cell again is better than showing an outdated number.
+For a user's model, files named by string literals in its code are hashed too. If the code computes the name of a module
+or a file, all files beside it are hashed: a needless measurement is better than an outdated number.
 """
 
 from __future__ import annotations
@@ -40,13 +40,12 @@ WORK = {
 """Module and function of each kind of job, as names, so that a measuring process imports only what its job needs."""
 
 SERVER = f"{MEASUREMENT}.process.server"
-"""Measuring processes are forked from it or import from it. Its supervisor is left out, since it measures nothing."""
+"""Measuring processes are forked from this module or import it. Their supervisor measures nothing and is left out."""
 
 CHOICE = "a choice"
-"""The name of `_choice` among the digests."""
 
 MOST_SOURCES = 300
-"""Maximum number of a model's sources whose imports are followed; further `.py` files that it names count as data."""
+"""Maximum number of a model's source files whose imports are followed; further `.py` files count as data."""
 
 
 @dataclass(frozen=True)
@@ -54,29 +53,26 @@ class Code:
     """The code of one kind of job for one workload."""
 
     files: Mapping[str, Path]
-    """Files by module name, or by a label for files that are not imported."""
+    """Files by module name; files that are not imported have a label instead."""
     digests: Mapping[str, str]
-    """Digests of the files (sizes of large data files) by the same names, and of `_choice`."""
+    """Digests of these files by the same names, and of `_choice`. The digest of a large data file is its size."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
-    """Names, among the digests, of what only the workload uses; for a user's model, the user's files and `_choice`."""
+    """Names of the digests that belong to the workload alone; for a user's model, those of its files and `_choice`."""
     surroundings: Mapping[str, object] = field(default_factory=dict)
-    """What may differ between machines with the same code."""
+    """Modification times, variables and installed packages, which may differ between machines with the same code."""
 
     @property
     def model_key(self) -> str:
-        """Hash of the digests `of_model`, without packages and surroundings."""
         return _digest_of_values({name: self.digests[name] for name in self.of_model})
 
     @property
     def measurement_key(self) -> str:
-        """Hash of the digests not in `of_model`, without packages and surroundings."""
         return _digest_of_values({name: self.digests[name] for name in self.digests.keys() - {*self.of_model}})
 
     @property
     def key(self) -> str:
-        """Hash of digests, packages and surroundings."""
         return _digest_of_values([self.digests, self.packages, self.surroundings])
 
 
@@ -87,13 +83,13 @@ def _digest_of_values(values: object) -> str:
 @dataclass(frozen=True)
 class _Location:
     file: Path | None
-    """File of the module; None for a folder without `__init__`, and for a module that is built into Python."""
+    """File of the module; None for a namespace package or a built-in module."""
     folders: tuple[str, ...]
-    """The folders with a package's modules; empty for a module that is not a package."""
+    """Folders of a package's modules; empty if the module is not a package."""
 
 
 def code_of(kind: str, workload: str, modules: Modules | None = None, model: Model | None = None) -> Code:
-    """The current code of a kind of job for a workload, or for the user's model; `modules` is a cache."""
+    """Return the current code of a kind of job for a workload or a user's model; `modules` is a cache."""
     modules = modules or Modules()
     files = modules.imported_by(SERVER, WORK[kind][0]).files
     user_module = "user.function" if model is not None and model.is_function else "user.model"
@@ -122,7 +118,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
             "installed": installed_with(of_model.packages),
         }
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    # Packages that only other files import are left out, since they just read the host and write the row.
+    # Packages that only the measurement code imports are left out, since they just read the host and write the row.
     for package in sorted(packages):
         versions |= version_of(package)
     return Code(files | added, digests, versions, names_of_model, surroundings)
@@ -135,7 +131,7 @@ def _choice(model: Model) -> list[object]:
 
 
 def digests_of(*modules: str) -> dict[str, str]:
-    """Digests of the files of modules and of what they import, by module name; installed packages are left out."""
+    """Digests of the files of modules and of all files that they import, by module name, without installed packages."""
     return _digests(Modules().imported_by(*modules).files)
 
 
@@ -155,19 +151,17 @@ def _in_library(file: Path) -> bool:
 
 @dataclass
 class Imported:
-    """Files and packages that some modules import."""
-
     files: dict[str, Path] = field(default_factory=dict)
     paths: set[str] = field(default_factory=set)
     packages: set[str] = field(default_factory=set)
     missing: set[str] = field(default_factory=set)
     """Modules of the user's packages that were not found."""
     data: dict[str, Path] = field(default_factory=dict)
-    """The user's other files that count, by label: the path, if possible relative to one of the user's folders."""
+    """The user's other files by path, relative to one of the user's folders if possible."""
     environment_variables: set[str] = field(default_factory=set)
 
     def add(self, name: str, file: Path) -> bool:
-        """Add a source; returns False if it was added before. A repeated name gets an apostrophe."""
+        """Add a source file; returns False if it was added before. If the name is taken, an apostrophe is appended."""
         if str(file) in self.paths:
             return False
         self.paths.add(str(file))
@@ -253,7 +247,7 @@ class Modules:
         self.followed: dict[str, bool] = {}
 
     def imported_by(self, *roots: str | Path, skipped: Collection[str] = ()) -> Imported:
-        """The files of the roots (modules or files) and of all that they import, and the packages that they import."""
+        """Files of the roots (modules or files) and of everything that they import, and the imported packages."""
         imported = Imported()
         todo: list[tuple[str, tuple[str, ...]]] = []
         for root in roots:
@@ -280,13 +274,13 @@ class Modules:
         return imported
 
     def _imports(self, file: Path, package: str, start: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The modules that a file imports, each with the folders in which to search; none means Python's path.
+        """Each module that a file imports, with the folders to search; no folders means Python's path.
 
-        A name imported from a module may itself be a module; with `*`, all modules of a package count. Outside of a
-        package, as in a file that is run by its path, a relative import starts from the file's folder.
+        A name imported from a package may be a module, and `*` may import all of the package's modules. In a file
+        outside a package, a relative import starts from the file's folder.
         """
         source = _read(file)
-        # This library imports a module by name if it must not count for every workload.
+        # Modules that Crossover imports by a relative name must not be part of every workload's key.
         by_name = (entry for entry in source.by_name if not entry[0] or not _in_library(file))
         packages_above = len(package.split(".")) if package else 0
         for dots, module, taken in (*source.imports, *by_name):
@@ -310,7 +304,7 @@ class Modules:
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
-            # Only the last part of the name is given, since for a dotted name the finder may need the imported parent.
+            # The finder gets only the last part, since it may need to import the parent of a dotted name.
             spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
             if spec is None and not parent and not start:
                 with suppress(ValueError):

@@ -25,7 +25,7 @@ class CpuTicks:
     cpus: int
     total: int
     busy: int
-    """Time of tasks and interrupts; without idle time, waiting for disks, and steal."""
+    """Time of tasks and interrupts, without idle time, I/O wait and steal."""
     stolen: int
     process: int
     children: int
@@ -45,7 +45,7 @@ class Counters:
 
 
 def read_counters(root: Path = Path("/"), cpus: Iterable[int] | None = None) -> Counters:
-    """Read the counters of the host and of the cores of some logical CPUs, by default those in the affinity mask."""
+    """Read the counters of the host and of the cores of `cpus` (default: the affinity mask)."""
     times = _times(root)
     used = _used(root / "proc/self/stat")
     running = psutil.Process().children(recursive=True)
@@ -66,8 +66,8 @@ def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
     """Columns of `Measurement` about the host between two readings.
 
     The load average cannot replace `others_cpus`, since it includes the previous trial and this process's threads. If
-    /proc/stat shows only a container's time (lxcfs), `others_cpus` is near 0. `steal_share` is a share of the time in
-    which a CPU had a task to run, since no time is stolen from an idle CPU.
+    /proc/stat shows only a container's time (lxcfs), `others_cpus` is near 0. `steal_share` is relative to the time in
+    which a CPU had a task to run, since an idle CPU loses no time to other guests.
     """
     elapsed_s = after.monotonic_s - before.monotonic_s
     waited_s = _rise(before.cpu_pressure_s, after.cpu_pressure_s)
@@ -81,7 +81,6 @@ def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
 
 
 def involuntary_switches() -> int:
-    """Involuntary context switches of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
@@ -90,7 +89,7 @@ def _shares(before: CpuTicks | None, after: CpuTicks | None) -> Mapping[str, flo
         return {"steal_share": None, "others_cpus": None, "children_cpus": None}
     total = after.total - before.total
     stolen, busy = after.stolen - before.stolen, after.busy - before.busy
-    # The kernel forgets the time of a child for which nobody waited.
+    # The kernel drops the time of a child that nobody waited for, so the difference may be negative.
     children = max(0, after.children - before.children)
     others = busy - (after.process - before.process) - children
     return {
@@ -126,7 +125,7 @@ def _throttled_s(root: Path) -> float | None:
 
 
 def _times(root: Path) -> dict[int, list[int]]:
-    """Ticks of each CPU from /proc/stat (man 5 proc); the time of a virtual guest is part of user and nice."""
+    """Ticks of each CPU from /proc/stat (man 5 proc). The time of virtual guests is part of user and nice."""
     rows = [line.split() for line in (read_kernel(root / "proc/stat") or "").splitlines()]
     numbered = [(row[0][3:], row[1:9]) for row in rows if row and row[0].startswith("cpu")]
     return {int(cpu): [int(value) for value in row] for cpu, row in numbered if cpu.isdigit() and len(row) == 8}

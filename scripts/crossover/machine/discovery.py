@@ -37,20 +37,18 @@ class Nodes:
     """The nodes of a Slurm cluster, with CPUs as Slurm counts them."""
 
     cpus: int
-    """CPUs of the smallest node for CPU cells."""
+    """Number of CPUs of the smallest node for CPU cells."""
     cpus_per_gpu: int | None
     """Smallest number of CPUs per GPU of a node; None if no node has a GPU."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The devices, hardware and versions of a machine."""
-
     devices: tuple[str, ...]
     torch_version: str
     driver_version: str | None
     note: str | None = None
-    """Why a GPU found on this machine cannot be used; None without such a reason."""
+    """Reason why a GPU of this machine cannot be used, if any."""
     nodes: Nodes | None = None
     elsewhere: bool = False
     """True if jobs are sent to other machines."""
@@ -63,7 +61,7 @@ class Machine:
 def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
     """The machine for planning jobs on a cluster, with the nodes' devices if Slurm lists the nodes.
 
-    Hardware, driver and compilers are left out, since those of the nodes count.
+    Hardware, driver and compilers of this machine are left out, since the jobs run on the nodes.
     """
     away = replace(machine, elsewhere=True, driver_version=None, hardware={}, compilers=None)
     if nodes is None:
@@ -150,7 +148,7 @@ def _display_devices(root: Path) -> Sequence[str]:
 
 
 def find_compilers(environment: Mapping[str, str]) -> str:
-    """Compilers for C++ and C and versions of triton, which `torch.compile` uses, and the tools that are missing."""
+    """List the C++ and C compilers and Triton versions that `torch.compile` can use, and the missing tools."""
     tools = []
     for variable, usual in (("CXX", ("g++", "clang++")), ("CC", ("gcc", "clang"))):
         chosen = environment.get(variable)
@@ -165,7 +163,7 @@ def find_compilers(environment: Mapping[str, str]) -> str:
 
 
 def torch_built_for() -> dict[str, str]:
-    """Versions of CUDA, HIP or XPU that torch is built for, from its version module, since importing torch is slow."""
+    """Versions of CUDA, HIP or XPU that torch is built for, read from a file since importing torch is slow."""
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         return {}
@@ -212,7 +210,7 @@ def _version_of(package: str) -> str:
 
 
 def find_nodes(partition: str | None) -> Nodes | None:
-    """The nodes that Slurm lists; None without Slurm, without its answer, or if the partition has no nodes.
+    """Return the nodes that Slurm lists; None if Slurm is missing, does not answer, or lists no node for CPU cells.
 
     `partition` is the partition of CPU cells, by default Slurm's default. Nodes with GPUs may be in any partition.
     """

@@ -1,4 +1,4 @@
-"""The NVIDIA GPUs of a machine, and those that a process may use by the rules of CUDA_VISIBLE_DEVICES."""
+"""The NVIDIA GPUs of a machine, and those that CUDA_VISIBLE_DEVICES lets a process use."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ CPU_WORDS = 128
 
 @dataclass(frozen=True)
 class InstalledGpu:
-    """A physical GPU."""
-
     usable: tuple[str, ...]
     """UUID of the GPU, or UUIDs of its MIG instances: `GPU-...` or `MIG-...`."""
     near: frozenset[int] = frozenset()
@@ -26,12 +24,10 @@ class InstalledGpu:
 
 @dataclass(frozen=True)
 class Gpus:
-    """The NVIDIA GPUs of a machine."""
-
     installed: tuple[InstalledGpu, ...] = ()
     """The accessible GPUs, in PCI bus order."""
     visible: tuple[str, ...] = ()
-    """UUIDs of the GPUs and MIG instances that this process may use, ordered by CUDA_VISIBLE_DEVICES or PCI bus."""
+    """UUIDs of the GPUs and MIG instances that this process may use, in CUDA's order."""
 
     def to_json(self) -> str:
         return json.dumps({"installed": [vars(gpu) for gpu in self.installed], "visible": self.visible}, default=list)
@@ -65,9 +61,9 @@ def find_gpus(environment: Mapping[str, str], nvml: Any) -> Gpus:
 def _visible(installed: Sequence[InstalledGpu], names: Names, chosen: str | None) -> list[str]:
     """The UUIDs that CUDA_VISIBLE_DEVICES allows; all if it is not set.
 
-    Indices are in PCI bus order, as in NVML and nvidia-smi; CUDA uses this order if the GPUs are identical or
-    CUDA_DEVICE_ORDER=PCI_BUS_ID. Sources of the rules: "CUDA Environment Variables" in the CUDA Programming Guide; for
-    repeated names, and for entries such as `1st`, which means 1, `_parse_visible_devices` of torch 2.13.
+    Indices follow the PCI bus order, as in NVML and nvidia-smi. CUDA uses this order if the GPUs are identical or
+    CUDA_DEVICE_ORDER=PCI_BUS_ID. Source of the rules: "CUDA Environment Variables" in the CUDA Programming Guide.
+    Repeated names, and entries such as `1st` for 1, are treated as in `_parse_visible_devices` of torch 2.13.
     """
     if chosen is None:
         return [gpu for board in installed for gpu in board.usable]

@@ -30,7 +30,7 @@ def is_installed(folder: Path) -> bool:
 
 @cache
 def version_of(package: str) -> dict[str, str]:
-    """Version, by name, of the distribution named like a package, or of those that contain it; or NOT_INSTALLED."""
+    """Versions, by name, of the distributions that provide a package; NOT_INSTALLED if none does."""
     from importlib import metadata  # imported here, since the import takes a moment
 
     try:
@@ -40,7 +40,10 @@ def version_of(package: str) -> dict[str, str]:
 
 
 def _distributions_of(package: str) -> list[str]:
-    """Sorted names; `importlib.metadata.packages_distributions` is much slower, since it makes a path for each file."""
+    """Sorted names of the distributions that contain a package.
+
+    `importlib.metadata.packages_distributions` is much slower, since it makes a path for each file.
+    """
     from importlib import metadata
 
     of_package = re.compile(rf"^{re.escape(package)}[/.]", re.MULTILINE)
@@ -56,8 +59,9 @@ def _distributions_of(package: str) -> list[str]:
 def installed_with(packages: Iterable[str]) -> dict[str, str]:
     """Versions of the distributions of packages and of their dependencies, by name.
 
-    A package installed from a folder or a repository may keep its version when its code changes, so for the packages
-    themselves a digest of the files is added. Their optional dependencies are included if they are installed.
+    The code of a package installed from a folder or a repository may change without a new version, so the digest of its
+    files is added. Dependencies get no digest. Optional dependencies of the given packages are included if they are
+    installed.
     """
     from importlib import metadata
 

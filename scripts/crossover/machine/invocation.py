@@ -1,4 +1,4 @@
-"""The command and the code of a run, which the main process finds and passes to its jobs."""
+"""The command and the code version of a run, which the main process passes to its jobs."""
 
 from __future__ import annotations
 
@@ -23,16 +23,14 @@ SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+",
 ROOT = Path(__file__).parents[3]
 
 PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "requirements.txt")
-"""The files and folders of the checkout that can affect a number or a page."""
+"""The files and folders of the checkout that can affect a result or a report."""
 
 LONGEST_S = 20
-"""Maximum time of a git command, which may be slow on a network file system."""
+"""Time limit of a git command, in seconds. Git may be slow on a network file system."""
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """A checkout as git sees it."""
-
     commit: str | None = None
     changed: tuple[str, ...] = ()
     """Files of PARTS that differ from the commit or are not in git."""
@@ -43,14 +41,12 @@ class Checkout:
 
     @property
     def code_version(self) -> str | None:
-        """The commit, with `-dirty` if files were changed; None if it is not known."""
+        """The commit, with `-dirty` if files were changed; None if the commit is not known."""
         return self.commit and self.commit + (DIRTY if self.changed else "")
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """The command of a run and its code."""
-
     command: str
     """The command line, without secrets."""
     folder: str
@@ -82,7 +78,7 @@ def handed_down_invocation() -> Invocation | None:
 
 
 def code_version() -> str | None:
-    """The code version for a row: that of the run, or for a command started by hand the current one."""
+    """The run's code version; for a command started by hand, that of the checkout."""
     invocation = handed_down_invocation()
     return (find_checkout() if invocation is None else invocation.checkout).code_version
 
@@ -104,7 +100,7 @@ def find_checkout(root: Path = ROOT) -> Checkout:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    # In a git hook, these variables point to another repository. A lock would disturb other git processes.
+    # Git hooks set GIT_ variables that point to another repository. Optional locks may block other git processes.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(
         ["git", "-C", str(root), *arguments],

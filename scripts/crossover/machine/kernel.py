@@ -1,4 +1,4 @@
-"""Facts about this host from /proc and /sys; most are None on systems other than Linux, or if a file is missing."""
+"""Facts about this host from /proc and /sys. Most are None if a file is missing, as on systems other than Linux."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_kernel(path: Path) -> str | None:
     """The stripped text of a kernel file; None if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:  # some files exist but cannot be read, such as those of PSI if it is off
+    except OSError:  # some files exist but cannot be read, such as the files of PSI if PSI is off
         return None
 
 
@@ -73,7 +73,7 @@ def available_bytes(root: Path = Path("/")) -> int:
 
 
 def statistic(path: Path, name: str) -> int | None:
-    """A number in a control group's file of statistics, by name; None if it is missing."""
+    """A value in a control group's statistics file, by name; None if it is missing."""
     lines = [line.split() for line in (read_kernel(path) or "").splitlines()]
     return next((int(line[1]) for line in lines if len(line) == 2 and line[0] == name), None)
 
@@ -84,7 +84,7 @@ def cpu_model(root: Path = Path("/")) -> str:
 
 
 def has_cpu_flag(flag: str, root: Path = Path("/")) -> bool | None:
-    """True if the CPU has a feature, by the kernel's name; None if the kernel lists no flags, as on ARM."""
+    """True if the kernel lists this flag of the CPU; None if the kernel lists no flags, as on ARM."""
     flags = _cpuinfo("flags", root)
     return None if flags is None else flag in flags.split()
 
@@ -96,7 +96,7 @@ def governor(root: Path = Path("/")) -> str | None:
 
 def turbo(root: Path = Path("/")) -> bool | None:
     """True if the CPU may raise its clock above its base frequency; None if the kernel does not report it."""
-    # The switches of intel_pstate, acpi-cpufreq, and amd-pstate with a file for each policy.
+    # The switches of the drivers intel_pstate, acpi-cpufreq, and amd-pstate, which has one for each policy.
     for switch, on in (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1"), ("cpufreq/policy0/boost", "1")):
         value = read_kernel(root / CPUS / switch)
         if value in ("0", "1"):
@@ -112,7 +112,7 @@ def numa_nodes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
 
 
 def last_level_cache_bytes(cpus: Iterable[int], root: Path = Path("/")) -> int | None:
-    """Total size of the last-level caches of some logical CPUs, shared caches counted once; None if none is listed."""
+    """Total size of the last-level caches of some logical CPUs; None if none is listed. Shared caches count once."""
     caches: dict[tuple[str, str], int] = {}
     for cpu in cpus:
         levels = {}
@@ -131,7 +131,7 @@ SIZE_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def cpu_numbers(ranges: str) -> set[int]:
-    """The numbers in a list such as 0-3,8; empty for a node without CPUs."""
+    """Parse a list of CPUs such as 0-3,8; a NUMA node without CPUs has an empty list."""
     pairs = [part.split("-") for part in ranges.split(",") if part]
     return {number for pair in pairs for number in range(int(pair[0]), int(pair[-1]) + 1)}
 

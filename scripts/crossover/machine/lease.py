@@ -1,4 +1,4 @@
-"""Leases of GPUs, so that two trials do not share a GPU, even if other workflows or users started them."""
+"""Leases of GPUs, so that trials never share a GPU, even across workflows and users."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ POLL_S = 0.2
 
 @dataclass(frozen=True)
 class Lease:
-    """The result of `lease`; without a UUID and variables if nothing was leased."""
+    """The result of `lease`; `uuid` is None and `environment` is empty if nothing was leased."""
 
     uuid: str | None
-    """UUID of the leased GPU or MIG instance, if it has one."""
+    """UUID of the leased NVIDIA GPU or MIG instance; None for other accelerators."""
     environment: dict[str, str]
     """Environment variables that make only this GPU visible to the measuring process."""
     waited_s: float
     gpus: Gpus
-    """For device cuda, the NVIDIA GPUs of the machine, among which its CPUs are divided."""
+    """The machine's NVIDIA GPUs, among which its CPUs are divided; empty for devices other than cuda."""
 
 
 @contextmanager
 def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Callable[[str], None]) -> Iterator[Lease]:
     """Lease the first free GPU while the block runs; wait if all are leased.
 
-    `holder` is the description that waiting trials show; `tell` receives lines about the wait. Nothing is leased for
-    the CPU, or if no GPU is visible; the measuring process reports that none is. Raises UserError if the folder of
-    locks cannot be used, or if the NVIDIA driver cannot list its GPUs.
+    `holder` describes this trial to trials that wait for it; `tell` receives lines while this trial waits. Nothing is
+    leased for the CPU, or if no GPU is visible; in that case the measuring process reports the missing GPU. Raises
+    UserError if the folder of locks cannot be used, or if the NVIDIA driver cannot list its GPUs.
     """
     names, gpus = _offered(device, environment)
     if not names:
@@ -95,7 +95,7 @@ def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: 
 
 
 def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gpus]:
-    """Names of a device's locks (of visible NVIDIA GPUs, or the name of another accelerator), and the NVIDIA GPUs."""
+    """Names to lock for a device (UUIDs of the visible NVIDIA GPUs, or the device's name), and the NVIDIA GPUs."""
     if is_cpu(device):
         return [], Gpus()
     gpus = _nvidia_gpus(environment) if device == "cuda" else None
@@ -103,7 +103,7 @@ def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gp
 
 
 def hand_down_gpus() -> None:
-    """Pass the list of GPUs to the jobs on this machine, which then need not open NVML for it (0.17 s)."""
+    """Pass the list of GPUs to the jobs on this machine, which saves each the 0.17 s of opening NVML."""
     if gpus := _nvidia_gpus(os.environ):
         os.environ[HANDED_DOWN] = gpus.to_json()
 

@@ -1,4 +1,4 @@
-"""Locks by which trials on this host wait for each other, in a folder for all users.
+"""Locks by which trials on this host wait for each other, in a folder that all users share.
 
 The kernel releases a lock when the process that holds it ends, for whatever reason.
 """
@@ -18,7 +18,7 @@ from crossover.errors import UserError
 LEASES = "CROSSOVER_LEASES"
 
 HELD: set[int] = set()
-"""Descriptors of locks. A forked child closes its copies; otherwise it would hold the locks after its parent's end."""
+"""Descriptors of locks. A forked child closes its copies, which would keep the locks held after the parent ends."""
 
 LONGEST_NOTE = 400
 SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK
@@ -50,7 +50,7 @@ def make_folder(folder: Path) -> Path:
 
 @contextmanager
 def open_to_all() -> Iterator[None]:
-    """Set the umask to 0 while the block runs, so that all users may access a new file at once, not after a chmod."""
+    """Set the umask to 0 while the block runs, so that a new file is open to all users from the start."""
     umask = os.umask(0)
     try:
         yield
@@ -62,8 +62,8 @@ def open_to_all() -> Iterator[None]:
 def locked(path: Path, how: int, busy: Callable[[], None] | None = None) -> Iterator[None]:
     """Hold a lock on a file (`fcntl.LOCK_EX` or `LOCK_SH`) while the block runs.
 
-    While another process holds a conflicting lock, this calls `busy` and waits; without `busy` it raises
-    BlockingIOError. Raises UserError if the file cannot be locked.
+    If another process holds a conflicting lock, calls `busy` and waits; without `busy`, raises BlockingIOError. Raises
+    UserError if the file cannot be locked.
     """
     descriptor = _opened(path)
     HELD.add(descriptor)
@@ -103,7 +103,7 @@ def unfit(folder: Path, reason: OSError | str) -> UserError:
 
 
 def write_note(path: Path, holder: str | None) -> None:
-    """Write this process's id and description, `holder`, into the lock's file if possible; None clears the file.
+    """Write this process's id and its description `holder` into the lock's file if possible; None clears the file.
 
     The file is written in place, since in a folder with the sticky bit users may not replace each other's files.
     """
@@ -113,13 +113,13 @@ def write_note(path: Path, holder: str | None) -> None:
 
 
 def describe_holder(path: Path, unknown: str = "a process that left no note") -> str:
-    """The description of the process that holds a lock, in one line; `unknown` without a note of a running process."""
+    """One-line description of the process that holds a lock; `unknown` if no running process left a note."""
     pid, description = read_note(path)
     return description if is_running(pid) else unknown
 
 
 def read_note(path: Path) -> tuple[int | None, str]:
-    """The id and the description of the process in a note; None and "" without a readable note."""
+    """The process id and the description in a note; None and "" if there is no readable note."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | SAFELY), "rb") as file:
             pid, description = file.read(LONGEST_NOTE).decode("utf-8", errors="replace").split("\n")

@@ -1,6 +1,6 @@
-"""Files that string literals in a model's code name: data, and sources that are run by their path.
+"""Files named by string literals in a model's code: data files, and sources that are run by their path.
 
-Large data sets are not read in full: a file that would exceed 32 MiB in total counts by size and modification time.
+At most 32 MiB of data files are hashed. Other data files are represented by size and modification time.
 """
 
 from __future__ import annotations
@@ -25,28 +25,26 @@ DATA = {
 }
 
 MOST_READ_BYTES = 32 * 2**20
-"""Maximum total size of a model's data files that are read, so that a dry-run stays short."""
+"""Maximum total size of the data files that are read for a model, to keep a dry-run short."""
 MOST_LISTED = 10_000
-"""Number of files and folders below a folder after which no further subfolder is listed."""
+"""Number of files and folders after which listing a folder stops."""
 
 MOST_ABOVE = 2
-"""Number of folders above a source's folder in which the files that the source names are searched for."""
+"""Number of folders above a source's folder that are searched for the files that the source names."""
 
 RESULTS = "plan.json"
 """A file that marks a results folder, whose files are not listed."""
 
 
 class NamedFiles:
-    """Finds the files that sources name."""
-
     def __init__(self, folders: Iterable[Path]) -> None:
         self.bases = list(dict.fromkeys(folders))
-        """Folders in which relative names are searched for, besides the source's folder and MOST_ABOVE above it."""
+        """Folders to search for relative names, besides the source's folder and MOST_ABOVE folders above it."""
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 
     def named(self, text: str, beside: Path) -> Iterator[Path]:
-        """The files that a literal may name in a source in folder `beside`: a file, or the files below a folder."""
+        """The files that a literal in a source in folder `beside` may name: one file, or all files below a folder."""
         for path in self._paths(text, beside):
             if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's files, whose content keeps changing
                 continue

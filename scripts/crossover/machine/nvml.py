@@ -34,13 +34,13 @@ EVENT_REASONS = {
 """Reasons why a clock is below its maximum, by the suffix of NVML's name."""
 
 SLOWDOWN = ("thermal", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake")
-"""Counters of heat and of hardware protection. `board_limit` and `reliability` are not used, since such limits often
+"""Counters of slowdowns by heat or hardware protection. `board_limit` and `reliability` are left out, since they often
 lower the clock of healthy GPUs."""
 
 POWER_CAP = "sw_power_cap"
 
 COUNTED_BY = {"sw_thermal_slowdown": "thermal", "hw_thermal_slowdown": "thermal"}
-"""Counters that include the time of a reason, for GPUs without a counter for this reason alone."""
+"""The counter that includes the time of a reason, for GPUs without a counter for that reason alone."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class OpenGpu:
 
 
 NVIDIA, DISPLAY = "0x10de", "0x03"
-"""Vendor, and prefix of the class, of NVIDIA's GPUs on the PCI bus."""
+"""PCI vendor of NVIDIA's GPUs, and the prefix of their PCI class."""
 
 
 def silent_driver(nvml: types.ModuleType, root: Path = Path("/")) -> str | None:
     """Reason why this machine's GPU driver does not answer, with advice; None if it answers.
 
-    Also None without NVIDIA's library, or if no NVIDIA GPU is on the PCI bus and the driver is missing or finds none.
-    GPUs that this process may not open, such as those of other cluster jobs, are skipped.
+    Also None if NVIDIA's library is missing, or if the PCI bus has no NVIDIA GPU and the driver is not loaded or finds
+    none. GPUs that this process may not open, such as those of other cluster jobs, are skipped.
     """
     absent = [nvml.NVML_ERROR_LIBRARY_NOT_FOUND]
     if not _has_gpu(root):
@@ -139,7 +139,7 @@ def driver_version(nvml: types.ModuleType) -> str | None:
 
 
 def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
-    # torch omits the prefix of a UUID, so a caller may take a MIG instance for a GPU.
+    # torch reports UUIDs without prefix, so the caller may have put GPU- before the UUID of a MIG instance.
     names = dict.fromkeys([uuid, f"MIG-{uuid.removeprefix('GPU-')}"])
     device = ask(nvml, *(partial(nvml.nvmlDeviceGetHandleByUUID, name) for name in names))
     if device is None:
@@ -150,7 +150,7 @@ def _find(uuid: str, nvml: types.ModuleType) -> OpenGpu | None:
 
 @dataclass(frozen=True)
 class GpuState:
-    """The state of a GPU at one moment; None for what NVML does not support."""
+    """The state of a GPU at one moment; a field is None if NVML does not report it."""
 
     power_limit_w: float | None = None
     sm_clock_mhz: float | None = None
@@ -159,15 +159,15 @@ class GpuState:
     temperature_c: float | None = None
     reasons: tuple[str, ...] | None = None
     processes: tuple[tuple[int, int | None], ...] | None = None
-    """Id, and memory in bytes if known, of each compute process. An id may occur several times, above all the 0 of
-    hidden processes."""
+    """Process id and memory in bytes (None if unknown) of each compute process. Ids may repeat: hidden processes have
+    id 0."""
     mig: bool | None = None
 
 
 def read_gpu(uuid: str | None, nvml: types.ModuleType) -> GpuState | None:
     """The state of a GPU, or of a MIG instance and its GPU; None without NVML or without such a device.
 
-    Clock and event reasons are meaningful only under load, with steps still queued.
+    Call this while steps are queued: clock and event reasons are meaningful only under load.
     """
     with open_gpu(uuid, nvml) as gpu:
         return None if gpu is None else _read(gpu, nvml)
@@ -178,9 +178,9 @@ class GpuUse:
     """A GPU's cumulative counters, and its use by each process."""
 
     violations_ns: Mapping[str, int] = field(default_factory=dict)
-    """Time lost to each limit so far, for the counters that the GPU has."""
+    """Time lost to each limit so far, by counter."""
     shares: Mapping[int, float] | None = None
-    """Share of the time in which kernels of a process ran, by process; None without samples."""
+    """Share of the time in which a process's kernels ran, by process id; None without samples."""
 
 
 def read_use(uuid: str | None, nvml: types.ModuleType, since_us: int | None = None) -> GpuUse:
@@ -195,7 +195,7 @@ def read_use(uuid: str | None, nvml: types.ModuleType, since_us: int | None = No
 def _shares(gpu: OpenGpu, nvml: types.ModuleType, since_us: int) -> dict[int, float] | None:
     """Mean SM utilisation of each process over the driver's samples; None without samples, as for MIG instances.
 
-    The driver does not clear unused entries of its answer, so only samples after `since_us` and up to 100 % count.
+    The driver does not clear unused entries of its answer, so samples before `since_us` or above 100 % are ignored.
     Source: nvmlDeviceGetProcessUtilization.
     """
     if gpu.is_instance:
@@ -210,7 +210,7 @@ def _shares(gpu: OpenGpu, nvml: types.ModuleType, since_us: int) -> dict[int, fl
 def gpu_between(
     before: GpuState | None, after: GpuState | None, used: tuple[GpuUse, GpuUse], own_ids: set[int]
 ) -> dict[str, Any]:
-    """Columns of `Measurement` about the GPU's state; all are None if it could not be read.
+    """Columns of `Measurement` about the GPU's state; None if the GPU could not be read.
 
     `before` must be read before the trial opens the device, `after` while the device is still open (see
     `foreign_processes`), and `used` right before and right after the timed blocks.
@@ -246,8 +246,8 @@ def _slowdown_s(reasons: Collection[str], rises_ns: Mapping[str, int]) -> float 
 def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_ids: set[int]) -> float | None:
     """Share of the GPU's time that other processes used, from the `shares` by process; None without samples.
 
-    In a container, the driver may list this process by another id, so if none of `own_ids` is listed, the busiest new
-    process is assumed to be this process.
+    In a container, the driver may list this process under another id. If none of `own_ids` is listed, the busiest new
+    process is therefore taken for this one.
     """
     if shares is None:
         return None
@@ -262,12 +262,12 @@ def foreign_gpu_share(before: GpuState, shares: Mapping[int, float] | None, own_
 def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> int | None:
     """Number of other compute processes on the device before or after a trial; None if that cannot be known.
 
-    A driver may list a process by one of its threads, so `own_ids` should include the ids of threads (`with_threads`).
-    In a container, it may list the host's ids, ids of 0, or nothing. If it lists new processes, one of them is then
-    assumed to be this process. A list that stays empty while this process computes gives no information.
+    The driver may list a process under the id of a thread, so `own_ids` should include thread ids (`with_threads`). In
+    a container, the driver may list the host's ids, ids of 0, or nothing. If none of `own_ids` is listed, one new
+    process is taken for this one. If nothing is listed, the number is unknown.
 
-    Limitations: processes outside a container are not counted if the driver shows the container only its own. A foreign
-    process that starts during the trial counts as this process if this process is hidden.
+    Limitations: if the driver shows a container only its own processes, those outside are not counted. If this process
+    is hidden, a foreign process that starts during the trial is taken for this one.
     """
     if before.processes is None or after.processes is None:
         return None
@@ -282,7 +282,6 @@ def foreign_processes(before: GpuState, after: GpuState, own_ids: set[int]) -> i
 
 
 def with_threads(pids: set[int], root: Path = Path("/")) -> set[int]:
-    """The ids of processes and of their current threads."""
     tasks = (path.name for pid in pids for path in (root / f"proc/{pid}/task").glob("[0-9]*"))
     return pids | {int(task) for task in tasks}
 
@@ -337,7 +336,8 @@ def _event_reasons(board: Any, nvml: types.ModuleType) -> tuple[str, ...] | None
 def _violations_ns(board: Any, nvml: types.ModuleType) -> dict[str, int]:
     """The counters of time lost to limits, in ns: four older policies and three newer event reasons.
 
-    Some drivers number the newer fields differently and return a setting, which does no harm, since it does not rise.
+    Some drivers number the newer fields differently and return a setting. This does no harm, since a setting does not
+    rise.
     """
     counters = {
         POWER_CAP: (nvml.NVML_FI_DEV_PERF_POLICY_POWER, nvml.NVML_PERF_POLICY_POWER),

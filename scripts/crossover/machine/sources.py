@@ -25,7 +25,7 @@ READERS = {
     *("read_text", "read_bytes", "imread", "scan_csv", "scan_parquet", "read_image", "connect", "File", "load"),
     *("load_dataset", "ImageFolder", "from_pretrained", "from_file", "from_json_file", "get_data", "files"),
 }
-"""Functions and methods that read, list or run what their first argument or their object names."""
+"""Functions and methods that read, list or run a file or module, named by their first argument or their object."""
 STREAM_READERS = {"json", "pickle", "yaml", "tomllib"}
 """Modules whose `load` takes an open file."""
 PATHS = {
@@ -38,10 +38,11 @@ ENVIRONMENT = (b"environ", b"getenv", b"expandvars")
 
 @dataclass(frozen=True)
 class Source:
-    """Facts about a file's code."""
-
     digest: str
-    """Digest of the syntax tree, without docstrings unless the code may read them; if not parsed, of the content."""
+    """Digest of the syntax tree, or of the content if it cannot be parsed.
+
+    The tree is hashed without docstrings, unless the code may read them.
+    """
     imports: tuple[Import, ...] = ()
     by_name: tuple[Import, ...] = ()
     """Imports by a string literal, as in `import_module`."""
@@ -53,7 +54,7 @@ class Source:
 
 
 def read_source(file: Path, of_user: bool = True) -> Source:
-    """The facts about a file, cached until it changes; raises OSError if it cannot be read."""
+    """The facts about a file, cached until the file changes; raises OSError if it cannot be read."""
     state = file.stat()
     return _read_once(file, of_user, state.st_size, state.st_mtime_ns)
 
@@ -88,7 +89,7 @@ def _read_once(file: Path, of_user: bool, _size: int, _changed_ns: int) -> Sourc
 def _serialised(node: object, keeps_docstrings: bool, imports: list[ast.Import | ast.ImportFrom]) -> str:
     """Serialise a syntax tree without empty fields, which differ between versions of Python.
 
-    Docstrings are removed from the tree unless kept; import statements are added to `imports`.
+    Removes docstrings from the tree, unless `keeps_docstrings`, and adds import statements to `imports`.
     """
     if isinstance(node, list):
         return "[" + ",".join([_serialised(item, keeps_docstrings, imports) for item in node]) + "]"
@@ -152,7 +153,7 @@ def _names_file(call: ast.Call) -> bool:
 
 
 def _parts(node: ast.AST | None) -> list[str | None]:
-    """The string literals of which a path is made, with None for a computed part other than a variable."""
+    """The string literals in a path expression; a computed part gives None, a variable nothing."""
     if isinstance(node, ast.Constant):
         return list(_texts([node]))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):

@@ -3,8 +3,8 @@
 Snakemake exports OMP_NUM_THREADS=1 under `--cores 1`, and a CPU timed on one thread makes a GPU look fast. The
 measuring process therefore counts its cores itself and records their number in its row.
 
-A GPU keeps to its share of the CPUs even if no other GPU measures, so that trials alone and side by side differ as
-little as possible.
+A GPU trial keeps to its GPU's share of the CPUs even if no other GPU is measured, so that trials alone and side by side
+differ as little as possible.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 
 
 def usable_cpus() -> set[int]:
-    """Logical CPUs that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
     return set(range(os.cpu_count() or 1))
 
 
 def confine(cpus: Iterable[int] | None) -> None:
-    """Restrict this process, and those that it starts later, to some logical CPUs, if any are given."""
+    """Pin this process, and those that it starts later, to some logical CPUs; None changes nothing."""
     if cpus is not None:
         os.sched_setaffinity(0, cpus)
 
@@ -56,7 +55,7 @@ def usable_cores(
 
 
 def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
-    """Number of threads of a trial with `cores` usable cores; `cpu_threads` is a number, or auto for all cores."""
+    """Number of threads of a trial with `cores` usable cores; `cpu_threads` is a number, or `auto` for all cores."""
     threads = threads_of_side(device)
     if threads == HALF:
         return max(1, cores // 2)
@@ -65,7 +64,7 @@ def threads_for(device: str, cpu_threads: int | str, cores: int) -> int:
 
 
 def lacking_cores(device: str, cores: int) -> str | None:
-    """Reason why a CPU side cannot be measured with `cores` usable cores; None if it can, and for other devices."""
+    """Reason why a device such as cpu-4 cannot be measured with `cores` usable cores, if any."""
     threads = threads_of_side(device)
     if not isinstance(threads, int) or threads <= cores:
         return None
@@ -101,7 +100,7 @@ def _siblings(cpu: int, root: Path) -> str | None:
 
 
 def export_threads(threads: int) -> None:
-    """Set the environment variables for the number of threads; torch reads some when it is imported."""
+    """Set the environment variables for the number of threads, some of which torch reads when it is imported."""
     for name in THREAD_VARIABLES:
         os.environ[name] = str(threads)
 
@@ -143,7 +142,10 @@ def _visible_boards(gpus: Gpus) -> tuple[InstalledGpu, ...]:
 
 
 def _near(gpus: Collection[InstalledGpu], allowed: frozenset[int]) -> list[frozenset[int]]:
-    """The allowed CPUs in each GPU's NUMA node; all allowed CPUs if one set is empty or two sets overlap in part."""
+    """The allowed CPUs in each GPU's NUMA node.
+
+    If a set is empty or two sets overlap in part, each GPU gets all allowed CPUs.
+    """
     near = [gpu.near & allowed for gpu in gpus]
     separable = all(near) and all(first == second or not first & second for first, second in combinations(near, 2))
     return near if separable else [allowed] * len(near)

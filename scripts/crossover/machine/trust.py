@@ -10,32 +10,34 @@ from crossover.config.words import HOST_BOUND_SHARE, is_cpu
 from crossover.machine.nvml import SLOWDOWN
 
 CLOCK_MIN_SHARE = 0.75
-"""Below this share of its default or maximum clock, a GPU counts as throttled (nvbench's threshold)."""
+"""A GPU whose clock is below this share of its default or maximum clock is throttled (nvbench's threshold)."""
 
 OTHERS_CPUS = 0.25
-"""A trial is disturbed if other programs use more than this beyond the CPUs that it leaves free. System tasks on two
-quiet machines used less (0.01 CPUs on 2 cores, 0.02 to 0.07 on 16). Above this limit, 48 of 50 CPU trials were over
-10 % slower than their cell's fastest trial, below it 6 of 87 (docs/explanation/trust.md)."""
+"""Number of CPUs that other programs may use beyond those that a trial leaves free; above it, the trial is disturbed.
+
+On two quiet machines, system tasks used 0.01 CPUs (of 2 cores) and 0.02 to 0.07 CPUs (of 16). Above the limit, 48 of 50
+CPU trials were over 10 % slower than their cell's fastest trial; below it, 6 of 87 were (docs/explanation/trust.md).
+"""
 
 TICK_S = 0.004
 """Length of the kernel's tick (Linux usually has 250 per second). The task that runs at the end of a tick may be
 charged for the whole tick."""
 
 THROTTLED_SHARE = 0.01
-"""A result is flagged if it lost a larger share of its time to a CPU quota, and invalid if it lost such a share to heat
-or hardware protection."""
+"""Share of the time that a result may lose to a CPU quota without a flag, or to heat or hardware protection without
+being invalid."""
 
 STEAL_SHARE = 0.1
-"""A result is flagged if the hypervisor took a larger share of the busy time. Smaller losses are hard to tell from the
-spread of trials, and a virtual host may lose a few percent all the time."""
+"""Share of the busy time that the hypervisor may take without a flag. Smaller losses are hard to tell from the spread
+of trials, and a virtual host may lose a few percent all the time."""
 
 FOREIGN_SHARE = 0.02
 
 
 def host_flags(facts: Mapping[str, Any]) -> list[str]:
-    """The flags of `config.words.FLAGS` that the state of the host or the GPU during the timing raises.
+    """Flags from `config.words.FLAGS` for the state of the host and the GPU during the timing.
 
-    A cell's later trials are flagged `side_by_side` in `tables.rows`, from the first trial's host-bound share.
+    `tables.rows` flags a cell's later trials `side_by_side`, by the first trial's host-bound share.
     """
     checks = {
         "throttled": _clock_was_low(facts),
@@ -52,7 +54,7 @@ def others_disturb(facts: Mapping[str, Any]) -> bool:
     """True if other processes kept clearly more CPUs busy than the trial left free.
 
     A CPU trial needs a core per thread, a GPU trial one core for the thread that launches kernels. The other cores in
-    the affinity mask are free, including those that a quota does not let the trial use at the same time.
+    the affinity mask are free, including those that a quota keeps the trial from using.
     """
     others, cores = facts.get("others_cpus"), facts.get("affinity_cores")
     if others is None or not cores:
@@ -68,7 +70,7 @@ def others_resolution(facts: Mapping[str, Any]) -> float:
 
 
 def why_invalid(facts: Mapping[str, Any]) -> str | None:
-    """Reasons in these facts to discard the result, in one line with remedies; None if there are none.
+    """Reasons to discard a result, with remedies, in one line; None if the result is valid.
 
     The software power cap is not a reason, since it is always active on a GPU at its power limit.
     """
@@ -81,11 +83,11 @@ def may_pass(facts: Mapping[str, Any]) -> bool:
 
 
 def _reasons(facts: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Reasons why a result is invalid, each with True if it is temporary, so that a second attempt may help."""
+    """Reasons why a result is invalid, each with whether it is temporary, so that a second attempt may help."""
     if (foreign := facts.get("foreign_gpu_share") or 0) > FOREIGN_SHARE:
         yield f"other processes used {foreign:.0%} of the GPU while timing: stop them, or use another GPU", True
-    # Without a counter, a reason that is active at the end counts, except `hw_slowdown`: according to NVML it is also
-    # active for a moment when the clock changes.
+    # Without a counter, any reason in SLOWDOWN that is active at the end makes the result invalid. `hw_slowdown` is not
+    # in SLOWDOWN, since NVML also reports it for a moment when the clock changes.
     slowed = sorted(set(SLOWDOWN) & set(facts.get("throttle_reasons") or ()))
     share = _timed_share("slowdown_s", facts)
     if slowed if share is None else share > THROTTLED_SHARE:

@@ -1,6 +1,6 @@
 """Turns on a host, by a readers-writer lock for all runs and users.
 
-GPU trials share the host. A CPU trial, or a job that computes, has it exclusively.
+GPU trials share the host. A CPU trial, or a job that does other work, has it exclusively.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from crossover.machine.locks import describe_holder, folder_of_locks, locked, ma
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
 
 HANDED_DOWN = "CROSSOVER_TURNS"
-"""The environment variable with the name of the lock for the jobs of this machine."""
+"""Environment variable that tells the jobs of this machine the name of their lock."""
 
 HOST = "host"
 
 
 def batch_job() -> str | None:
-    """The batch system's variable with its value for this job; None outside of a batch job."""
+    """The batch system's variable and its value, as NAME=VALUE; None outside a batch job."""
     return next((f"{name}={os.environ[name]}" for name in BATCH_JOBS if name in os.environ), None)
 
 
 def hand_down_turns() -> None:
-    """Make the jobs of this machine wait for each other; within a batch job, those of the same allocation."""
+    """Make the jobs on this machine wait for each other. Within a batch job, only those of the same allocation do."""
     os.environ[HANDED_DOWN] = batch_job() or HOST
 
 
@@ -39,8 +39,8 @@ def host_turn(
 ) -> Iterator[float]:
     """Wait for a turn, exclusive if `alone`, and keep it while the block runs; yields the seconds waited.
 
-    `holder` is the description that waiting processes show; `tell` receives a line if this process waits. A batch job
-    started by a main process outside of its allocation does not wait, since the scheduler gave it its cores. Raises
+    `holder` describes this process to those that wait for it; `tell` receives a line if this process waits. A batch job
+    started by a main process outside its allocation does not wait, since the scheduler gave it cores of its own. Raises
     UserError if the folder of the locks cannot be used.
     """
     path = _file_of_turns(environment)
@@ -64,7 +64,7 @@ def host_turn(
 
 
 def turn_of_others(environment: Mapping[str, str]) -> str | None:
-    """The description of the processes that have a turn on this host; None if none has, or this job takes no turns."""
+    """Describe the processes that have a turn on this host; None if there are none, or if this job takes no turns."""
     path = _file_of_turns(environment)
     if path is None:
         return None

@@ -29,8 +29,6 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True)
 class OpenCell:
-    """A cell with its settings applied and its device open."""
-
     job: Job
     target: OpenDevice
     switches: Mapping[str, Any]
@@ -66,8 +64,8 @@ class OpenCell:
     def ending(self, error: Exception) -> tuple[str, str]:
         """The status and reason of a job that ended with an error.
 
-        Without a known status, raises the error itself if it is certainly the user's mistake or if the cell is the
-        plain one (see `plain_cell`), otherwise RefusedError, so that the plain cell is tried.
+        Raises RefusedError for an error without a known status, so that the plain cell is tried (see `plain_cell`).
+        Raises the error itself if the cell is already plain, or if the error is certainly the user's mistake.
         """
         if (status_and_reason := ending(error, self.target.device)) is not None:
             return status_and_reason
@@ -77,7 +75,7 @@ class OpenCell:
 
 
 def open_cell(job: Job) -> OpenCell:
-    """Set torch's settings and number of threads, and open the device; raises UserError if torch cannot use it.
+    """Set torch's settings and number of threads, and open the device; raises UserError if torch cannot use the device.
 
     The workload is imported later, so that its changes of these settings are noticed.
     """
@@ -101,7 +99,7 @@ def open_cell(job: Job) -> OpenCell:
 
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:
-    """The dataset with its rows repeated in order, so that it has at least `rows`. Allocates only the result."""
+    """Repeat a dataset's rows in order until there are `rows`; longer tensors stay. Allocates only the result."""
     repeated = dict(data)
     for name, tensor in data.items():
         if len(tensor) < rows:

@@ -1,8 +1,8 @@
 """Remedies for a slow step: variants of it, for example without data loading or launch overhead.
 
-The time that a remedy saves is the cost of what the remedy removes. On an accelerator, the remedies are a batch that is
-ready in host memory, in pinned memory, or on the device, and in the last case also a CUDA graph of the step. On a CPU,
-they are a batch that is ready, fewer threads, and a larger batch. A remedy that raises an error is skipped.
+The time that a remedy saves is the cost of what the remedy removes. On an accelerator, the remedies are a ready batch
+(in host memory, in pinned memory or on the device) and, with the batch on the device, a CUDA graph of the step. On a
+CPU, they are a ready batch, fewer threads, and a larger batch. A remedy that raises an error is skipped.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ LONGEST_TWICE_S = 0.05
 BLOCK_S = 0.005
 """Minimum duration of a block. On an H100 host, medians of three blocks of 10 ms were no more repeatable."""
 ALONE_S = 0.01
-"""A step at least this long is a block by itself; in a block of shorter steps, the host gets ahead of the device."""
+"""Steps at least this long are timed singly. Shorter steps are timed in blocks, in which the host gets ahead."""
 ROUNDS = 3
-"""Blocks for each method."""
+"""Number of blocks for each method."""
 FEWER_THREADS_S = 0.05
 """Fewer threads are not tried on steps longer than this, since that would take long and gain little."""
 FREE_SHARE = 0.5
 """Maximum share of the free memory for a larger batch."""
 WORKING_S = 0.02
 WORKING_STEPS = (3, 200)
-"""Minimum and maximum number of steps that `working_s` times, otherwise as many as fit into WORKING_S."""
+"""Minimum and maximum number of steps that `working_s` times; between these, as many as fit in WORKING_S."""
 
 
 def time_remedies(
@@ -56,8 +56,8 @@ def time_remedies(
 ) -> dict[str, Any]:
     """Time the step as it is and with each remedy, interleaved; returns columns of `Measurement`.
 
-    `build` makes a new task for a CUDA graph. Changes the weights, allocates memory, and raises the errors of the
-    unmodified step.
+    `build` makes a new task for a CUDA graph. The remedies change the weights and allocate memory. Raises the errors of
+    the unmodified step.
     """
     columns: dict[str, Any] = {"working_s": working_s(task, execution, watch, step_time_s)}
     with HostCopies() as copies:
@@ -153,7 +153,7 @@ def is_pinned(tensor: torch.Tensor) -> bool:
 
 
 def working_s(task: Task, execution: Execution, watch: Stopwatch, step_time_s: float) -> float:
-    """Median seconds of the device's part of a step, whose batch is available already, with synchronisation."""
+    """Median seconds of the device's part of a step, with synchronisation; each batch is made beforehand."""
     times_s = []
     for _ in range(max(WORKING_STEPS[0], min(round(WORKING_S / step_time_s), WORKING_STEPS[1]))):
         inputs = task.next_inputs()
@@ -184,9 +184,10 @@ class HostCopies(TorchDispatchMode):
 def _on_host_batch(
     task: Task, execution: Execution, inputs: Inputs, batch: Inputs, pinned: bool, copy_first: bool
 ) -> dict[str, Method]:
-    """The step on a batch in host memory, the copy of that batch alone, and both from pinned memory unless `pinned`.
+    """The step on a batch in host memory, and the copy of that batch alone; unless `pinned`, both from pinned memory
+    too.
 
-    `copy_first` is True if `next_inputs` copies the batch rather than the forward pass.
+    `copy_first` is True if `next_inputs` copies the batch to the device, False if the forward pass does.
     """
     host = map_tensors(torch.Tensor.cpu, inputs)
     targets = [tensor.device for tensor in tensors_of(batch)]
@@ -271,8 +272,6 @@ def _threads(count: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Method:
-    """A variant of a step."""
-
     step: Step
     setting: Callable[[], AbstractContextManager[object]] = nullcontext
     """Makes the context in which the step runs; entering and leaving it is not timed."""
@@ -281,8 +280,9 @@ class Method:
 def time_interleaved(methods: Mapping[str, Method], block_min_s: float, watch: Stopwatch) -> dict[str, float]:
     """Seconds of a step with each method: the median of synchronised blocks that last about `block_min_s` or longer.
 
-    The first method is the unmodified step; others that raise errors are skipped. A step of at least ALONE_S is a block
-    by itself, and its first two runs count. Rounds alternate in order, so that a steady drift affects all alike.
+    The first method is the unmodified step; other methods that raise errors are skipped. A step of at least ALONE_S is
+    a block by itself, and its first two runs are kept. Every second round is in reverse order, so that a steady drift
+    affects all methods alike.
     """
     unmodified = next(iter(methods))
     samples_s: dict[str, list[float]] = {name: [] for name in methods}

@@ -1,7 +1,8 @@
 """Measured peak rates of a device: matrix products, memory bandwidth, copies between host and device, launches.
 
 The rates of products and memory are the bounds of the roofline model (Williams, Waterman and Patterson, "Roofline: an
-insightful visual performance model for multicore architectures", 2009). Torch and its threads are those of the trials.
+insightful visual performance model for multicore architectures", 2009). Torch and its threads are the same as in the
+trials.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ HOST_WORKING_SETS = tuple(2**power for power in range(20, 30, 2))
 ACCELERATOR_WORKING_SETS = tuple(2**power for power in (23, 25, 27, 29))
 """Smaller working sets would show launch overhead."""
 CACHES = 2
-"""Largest working set on a CPU, as a multiple of its last-level caches; a pass finds little of it in the caches."""
+"""Largest working set on a CPU, as a multiple of its last-level caches; little of such a set stays in the caches."""
 FREE_SHARE = 1 / 8
 """Maximum share of the free memory for a working set; a probe holds three at a time."""
 
@@ -143,7 +144,10 @@ def _repeat(step: Step, repeats: int) -> None:
 
 
 def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    """Rows of tiny, dependent operations: seconds per operation, singly and in a graph, and the gap between kernels."""
+    """Rows for a chain of tiny, dependent operations.
+
+    They have the seconds per operation, launched singly and in a CUDA graph, and the gap between kernels.
+    """
     inputs, outputs, sums = (torch.zeros(shape, device=device) for shape in ((16, 16), (16, 16), (16,)))
     unit = torch.eye(16, device=device)
 
@@ -187,8 +191,6 @@ def _replayed(step: Step, device: torch.device) -> Step:
 
 @dataclass(frozen=True)
 class Probe:
-    """A step and its time in one block."""
-
     step: Step
     step_s: float
     count: int

@@ -1,8 +1,9 @@
 """Search for the largest batch of a cell that fits its device, with a measuring process for each try.
 
-A size that fits once may fail the next time (fragmentation, other processes), so the largest is tried again, and if it
-fails then, smaller sizes are tried. The search assumes a threshold above which sizes fail, and near which they may fit
-or fail at random. Only the measuring processes import torch.
+A size that fits once may fail the next time (fragmentation, other processes), so the largest size is tried again. If it
+then fails, smaller sizes are tried. The search assumes a threshold: sizes above it fail, and sizes near it may fit or
+fail at random.
+Only the measuring processes import torch.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from crossover.measurement.clock.timing import Step, Stopwatch, time_block, with
 from crossover.measurement.process.jobs import Outcome, TryJob
 
 TIMED_MAX_S = 10.0
-"""Maximum duration of the timed batches, judging by the step before them."""
+"""Approximate maximum duration of the timed batches, projected from the step before them."""
 
 TIMED_MIN = 3
 """Minimum number of timed batches, unless fewer are requested."""
@@ -58,8 +59,6 @@ class Try:
 
 @dataclass(frozen=True, kw_only=True)
 class LargestBatch:
-    """The result of a search."""
-
     status: str
     """`ok`, `oom` if nothing fits, or the status of the try that stopped the search."""
     reason: str | None = None
@@ -163,7 +162,7 @@ def describe(first: TryJob, limit: int | None, result: LargestBatch, command: st
 
 
 def run_try(job: TryJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, str | None, dict[str, Any]]:
-    """Build a cell at its batch size and run a few steps; returns a status, its reason, and what was timed.
+    """Build a cell at its batch size and run a few steps; returns a status, its reason, and the timing.
 
     The status is `ok` if the batch fits and `oom` if it does not. `tell` receives `begun` with the FACTS before the
     model is built. Raises UserError and RefusedError as `open_cell` and `OpenCell.ending` do.
@@ -251,7 +250,7 @@ def _double(fits: Callable[[int], bool], first: int, limit: int | None) -> tuple
 
 
 def _bisect(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """The largest size that fits, between one that does (or 0) and one that does not."""
+    """Bisect between a size that fits (or 0) and one that does not; returns the largest that fits."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)

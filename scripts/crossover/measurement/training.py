@@ -2,7 +2,7 @@
 
 The seed sets the weights and each epoch's order of rows on the host, so devices differ only in their arithmetic (and in
 dropout, which is drawn on the device). The model is trained with the workload's step on resident data. The dataset is
-in random order; if it is standardised, its mean and standard deviation include the held-out rows.
+in random order. If it is standardised, its mean and standard deviation include the held-out rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from crossover.measurement.workloads import Tell, count_parameters, has_generate
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20
-"""Steps from which the time of the training is projected, without the first, which loads libraries."""
+"""Number of steps from which the training time is projected. The first step, which loads libraries, is left out."""
 
 PREDICTED_ROWS = 8192
 
@@ -37,9 +37,9 @@ Data = dict[str, torch.Tensor]
 def run_training(job: TrainingJob, tell: Tell = ignore) -> Training:
     """Train in this process and predict the held-out rows.
 
-    A training that runs out of memory, needs an unsupported precision, is too slow or diverges has a status other than
-    `ok`, and a reason. `tell` receives `begun` with the columns known before the model is built. Raises UserError for a
-    missing device or dataset, and other errors as `OpenCell.ending` does.
+    If the training runs out of memory, needs an unsupported precision, is too slow or diverges, the row has a status
+    such as `oom` and a reason. `tell` receives `begun` with the columns known before the model is built. Raises
+    UserError for a missing device or dataset, and other errors as `OpenCell.ending` does.
     """
     cell = open_cell(job)
     columns = cell.columns | {"parameters": count_parameters(job.cell)}
@@ -93,7 +93,10 @@ def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Da
 
 
 def fit(task: TrainingTask, job: TrainingJob, synchronise: Callable[[], None]) -> int:
-    """Train for the job's epochs; returns the number of steps, or raises TooSlowError judging by the first ones."""
+    """Train for the job's epochs and return the number of steps.
+
+    Raises TooSlowError if the first steps are too slow for the time limit.
+    """
     order = torch.Generator().manual_seed(job.seed)
     rows = tuple(tensor.clone() for tensor in task.resident)
     epoch_steps = len(rows[1]) // job.cell.batch_size

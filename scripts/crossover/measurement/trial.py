@@ -49,9 +49,9 @@ from crossover.tables.columns import Measurement
 def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
     """Measure one trial in this process.
 
-    Without a valid result, the row's `status` is `oom`, `unsupported`, `timeout` or `invalid`, with the `reason`.
-    `tell` receives the messages listed at `process.child.do`. Raises UserError if the device or the dataset is missing,
-    and other errors as `OpenCell.ending` does.
+    Without a valid result, the row's `status` is `oom`, `unsupported`, `timeout` or `invalid`, and `reason` says why.
+    `tell` receives the messages that `process.child.do` lists. Raises UserError if the device or the dataset is
+    missing, and other errors as `OpenCell.ending` does.
     """
     with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
         phases = Phases(process_age_s())
@@ -82,13 +82,11 @@ def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
 
 
 TRIALS_WITH_REMEDIES = 3
-"""Trials per cell in which remedies are timed: enough for a confidence interval of their gain."""
+"""Trials per cell in which remedies are timed, enough for a confidence interval of their gain."""
 
 
 @dataclass
 class Trial:
-    """A trial in progress, with its columns and flags so far."""
-
     job: TrialJob
     cell: OpenCell
     surroundings: Surroundings
@@ -101,7 +99,7 @@ class Trial:
     wrong: str | None = None
     """Why the step is wrong, according to the numerical check or the profile."""
     check: str = "not_checked"
-    """`passed` once every comparison was possible; `waived` if all were but the one that the study leaves out."""
+    """`passed` if all comparisons were made; `waived` if all were made except the one that the study leaves out."""
     notes: list[str] = field(default_factory=list)
     failed_passes: list[str] = field(default_factory=list)
     """Passes and readings after the timing that raised an error, as "name: reason"."""
@@ -129,7 +127,7 @@ class Trial:
             ran_s += time_cold(execution.step, job.latency_steps, watch, longest_s, job.time_limit_s, later_steps)
             self.columns["latencies_cold_s"] = ran_s
         else:
-            # A slow step is timed only a few times; these must not be steps whose update the loss scaler skips.
+            # A slow step is timed only a few times, and the loss scaler must not skip the update of any of these.
             task.arithmetic.run_until_updated(lambda: ran_s.append(time_block(execution.step, 1, watch).wall_s))
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)
@@ -216,7 +214,6 @@ class Trial:
         return {name: measure for name, (is_due, measure) in passes.items() if is_due}
 
     def row(self) -> Columns:
-        """The columns so far with flags, status and reason."""
         reason = self.wrong or why_invalid(self.columns)
         check = "failed" if self.wrong else self.check
         first = self.job.trial == 1
@@ -305,7 +302,7 @@ class Trial:
         return time_remedies(self.task, self.execution, name, step_time_s, build_graph_task, self.watch)
 
     def _count(self) -> Columns:
-        """Count a step's operations; raises InvalidError if it changes a setting, even if it restores it."""
+        """Count a step's operations; raises InvalidError if the step changes a setting, even temporarily."""
         watch = SwitchWatch(self.cell.switches)
         work = count_work(self.task.step, self.job.cell.execution, self.cell.target, watch)
         if reason := changes(watch.expected, watch.seen):
@@ -314,7 +311,7 @@ class Trial:
 
 
 SPIN_S, WATCHED_S = 0.3, 0.05
-"""Seconds to wait, since threads of numerical libraries may spin for 0.2 s after their work, and then to watch."""
+"""Seconds to wait, and then to watch. Threads of numerical libraries may spin for 0.2 s after their work."""
 
 
 def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:
@@ -326,7 +323,7 @@ def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None]
 
 
 def limited_to(device_work_s: float | None, work: Columns) -> Columns:
-    """The times of matrix products and of other operators, scaled down to the device's work; empty if they are shorter.
+    """Scale `products_s` and `others_s` down so that they sum to the device's work; empty if their sum is smaller.
 
     Where the host falls behind the device, an operator's time includes host time.
     """

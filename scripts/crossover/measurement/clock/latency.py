@@ -3,9 +3,9 @@
 The mistakes are three of those listed by A. Geifman (Deci), "The correct method to measure inference time of deep
 neural networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step.
 
-After the warm-up, the methods take turns of up to TURN_STEPS steps, in a shuffled order that is then reversed;
-otherwise a change in the machine's speed would look like the effect of a mistake. Each turn starts after a
-synchronisation, with a step that does not count.
+After the warm-up, the methods take turns of up to TURN_STEPS steps. Their order is shuffled and, in the next round,
+reversed, so that a change in the machine's speed does not look like the effect of a mistake. Each turn starts with a
+synchronisation and a step that does not count.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TURN_STEPS = 50
 
 
 def fitting(steps: int, step_s: float, longest_s: float) -> int:
-    """Reduce `steps` to the number that fits into `longest_s`, but not below TURN_STEPS."""
+    """Reduce `steps` to the number that fits in `longest_s`, but not below TURN_STEPS."""
     if steps * step_s <= longest_s:
         return steps
     return min(steps, max(TURN_STEPS, int(longest_s / step_s)))
@@ -66,7 +66,7 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
 
 
 def correct_methods(step: Step, watch: Stopwatch) -> dict[str, Method]:
-    """The correct methods by column: the host's clock around synchronised steps, and any timestamps of the device."""
+    """The correct methods by column: the host's clock around synchronised steps, and any device timestamps."""
     methods: dict[str, Method] = {"latencies_s": lambda steps: time_latencies(step, steps, watch)}
     if watch.between_s:
         methods["latencies_device_s"] = lambda steps: time_device_latencies(step, steps, watch)
@@ -101,9 +101,9 @@ def time_cold(
     time_limit_s: float = math.inf,
     later_steps: int = 0,
 ) -> tuple[float, ...]:
-    """Seconds of each of `steps` steps, or fewer as by `fitting`, without warm-up, synchronised one by one.
+    """Seconds of each step without warm-up, synchronised one by one; `fitting` may reduce the number of steps.
 
-    Raises TooSlowError if these and `later_steps` further ones would exceed `time_limit_s`.
+    Raises TooSlowError if these steps and `later_steps` further steps would exceed `time_limit_s`.
     """
     first_s = time_latencies(step, 1, watch)
     with without_garbage_collection():
@@ -117,7 +117,7 @@ def time_cold(
 def time_unsynchronised(step: Step, steps: int, watch: Stopwatch) -> list[float]:
     """Seconds of each of `steps` steps by the host's clock, synchronised only before the first and after the last.
 
-    Once a deep network has filled a GPU's queue (about a thousand launches), they jump to the device's time.
+    Once a deep network has filled a GPU's queue (about a thousand launches), these times jump to the device's time.
     """
     latencies_s = []
     watch.synchronise()

@@ -64,7 +64,7 @@ def profile_device(
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
-    """Total length of intervals, in which overlaps count once."""
+    """Total length of the union of intervals."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(spans):
         total += max(0.0, end - max(start, reached))

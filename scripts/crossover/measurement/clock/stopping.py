@@ -34,7 +34,7 @@ class Course:
 
 
 def warmed_up(course: Course, effort: Effort, cycle_steps: int) -> bool:
-    """True if a warm-up, whose samples are cycles, has enough steps and seconds and is steady.
+    """True if a warm-up has enough steps and seconds and is steady; each of its samples is a cycle.
 
     After `warmup_long_s`, two samples are enough for a group, so that a few slow steps may suffice.
     """
@@ -61,8 +61,9 @@ def timed_enough(course: Course, effort: Effort) -> bool:
 def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
     """True if a check is due and the medians of the last two groups of samples agree within `tolerance`.
 
-    A group is a quarter of the samples, but at least `group`: across 40 short steps, even a clock rate that rises over
-    seconds would look steady. Checks become rare, because sorting after each step would slow the steps down.
+    A group is a quarter of the samples, but at least `group` samples. Groups of a fixed size could miss a clock rate
+    that rises for seconds, since 40 short steps look steady. Checks become rarer, because sorting after each step would
+    slow the steps down.
     """
     count = len(samples_s)
     size = max(group, count // 4)
@@ -76,7 +77,7 @@ def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:
 def relative_half_width(samples_s: Sequence[float]) -> float:
     """Half width of the 95 % t interval over 20 batch medians, relative to their mean; infinite below 20 samples.
 
-    A batch is a run of adjacent samples. These are correlated, so an interval over samples would be too narrow.
+    A batch is a group of adjacent samples. These are correlated, so an interval over samples would be too narrow.
     """
     per_batch = len(samples_s) // 20
     if per_batch == 0:

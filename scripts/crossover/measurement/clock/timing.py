@@ -23,7 +23,7 @@ from crossover.measurement.clock.stopping import Course, timed_enough, warmed_up
 NANO = 1e-9
 
 STEPS_AFTER_TIMING = 5
-"""Approximate number of steps that the numerical check, the memory pass and the count of operations run."""
+"""Approximate number of steps in the numerical check, the memory pass and the count of operations."""
 
 PROBES = 2
 """Number of consecutive slow steps that end a trial; a single one may be a stall of the machine."""
@@ -32,18 +32,18 @@ DRIFT_SHARE = 0.25
 """Relative change of the median above which a drift is flagged; smaller drifts do not predict how well trials agree."""
 
 BLOCK_TRIES = 2
-"""Tries of a block length; the fastest counts, because a stall must not shorten the blocks."""
+"""Tries of a block length. The fastest is used, because a stall must not shorten the blocks."""
 
 COLLECT_AFTER = 100
 """Garbage is collected between two blocks if there are more new objects than this. Training leaves about one such
-object per step. Collecting 100 new objects takes 4 us, collecting all objects of a process with torch 0.1 s."""
+object per step. Collecting 100 new objects takes 4 us; collecting all objects of a process with torch takes 0.1 s."""
 
 Step = Callable[[], object]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stopwatch:
-    """The clocks of a measurement; `mark` and `between_s` are those of an `OpenDevice`."""
+    """The clocks of a measurement; `mark` and `between_s` come from `OpenDevice`."""
 
     wall_ns: Callable[[], int] = time.perf_counter_ns
     cpu_ns: Callable[[], int] = time.process_time_ns
@@ -51,7 +51,7 @@ class Stopwatch:
     mark: Callable[[], Any] | None = None
     between_s: Callable[[Any, Any], float] | None = None
     counts: Callable[[], Mapping[str, int]] = dict
-    """Reads counters that only rise, by column name, before the first and after the last timed block."""
+    """Reads monotonic counters, by column name; called before the first and after the last timed block."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ def time_steps(
     """Time the first step, warm up until steady, choose the block length, and time blocks until precise.
 
     Returns columns of `Measurement` and a list of flags from `config.words.FLAGS`. A block is a number of whole cycles.
-    No sample is dropped. `ran_s` is the duration of each step that has run already; all but the first count as warm-up.
-    Raises TooSlowError if, judging by the next steps, even the shortest trial with `later_steps` after the timing would
-    exceed `time_limit_s`.
+    No sample is dropped. `ran_s` has the seconds of the steps that have run already; all but the first count as
+    warm-up. Raises TooSlowError if even the shortest trial, with `later_steps` after the timing, would exceed
+    `time_limit_s` at the speed of the next steps.
     """
 
     def run(steps: int) -> Block:
@@ -158,7 +158,7 @@ def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, cour
 
 
 def _choose_block(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> int:
-    """Number of steps in a long enough block, found by trying, since steps are usually faster in a block."""
+    """Find the number of steps in a long enough block by trying, since steps are usually faster in a block."""
     block_s = min(course.samples_s) * cycle_steps  # a slow cycle must not shorten the blocks
     cycles = 1
     while block_s < effort.block_min_s:
@@ -218,14 +218,12 @@ def sample_columns(samples_s: list[float]) -> dict[str, Any]:
 
 
 def has_drifted(samples_s: list[float]) -> bool:
-    """True if the medians of the first and the last third differ by more than DRIFT_SHARE."""
     third = max(1, len(samples_s) // 3)
     first, last = statistics.median(samples_s[:third]), statistics.median(samples_s[-third:])
     return abs(last / first - 1) > DRIFT_SHARE
 
 
 def process_age_s() -> float:
-    """Seconds since this process started."""
     stat = Path("/proc/self/stat")
     if stat.is_file():  # psutil adds the boot time, which may be off by a second
         started_s = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
@@ -234,7 +232,7 @@ def process_age_s() -> float:
 
 
 class Phases:
-    """Durations of a process's phases in seconds; the first, the imports, ends at the process's age `age_s`."""
+    """Durations of a process's phases in seconds. The first, the imports, lasts until the process's age `age_s`."""
 
     def __init__(self, age_s: float, clock_s: Callable[[], float] = time.perf_counter) -> None:
         self.clock_s = clock_s

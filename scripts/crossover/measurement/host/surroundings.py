@@ -53,10 +53,10 @@ class Surroundings:
         self.edges: list[Edge] = []
 
     def counts(self) -> dict[str, int]:
-        """Read the counters right before or after the timed blocks; return those whose increase the caller computes.
+        """Read the counters right before or after the timed blocks; return counters whose increase the caller computes.
 
-        Energy and the host's counters are read between the two readings of the GPU's counters, so that they do not
-        include these readings.
+        Energy and the host's counters are read closest to the timed blocks, so that they do not include reading the
+        GPU's counters.
         """
         if self.edges:
             energy, host = self._energy(), read_counters()
@@ -75,18 +75,17 @@ class Surroundings:
         return read_rapl() if is_cpu(self.device) else read_gpu_energy_mj(self.uuid, self.nvml)
 
     def read_under_load(self) -> None:
-        """Read the GPU's state; to be called while steps are queued, since an idle GPU lowers its clock."""
+        """Read the GPU's state. Call this while steps are queued, since an idle GPU lowers its clock."""
         self.gpu_after = read_gpu(self.uuid, self.nvml)
 
     def columns(self, timed_s: float, timed_steps: int) -> dict[str, Any]:
-        """Columns of `Measurement` about the time between the readings."""
         first, last = self.edges
         columns = counters_between(first.host, last.host)
         columns |= gpu_between(self.gpu_before, self.gpu_after, (first.gpu, last.gpu), with_threads({os.getpid()}))
         leases = [edge.other_leases for edge in self.edges if edge.other_leases is not None]
         columns["leased_beside"] = max(leases, default=None)
         if is_cpu(self.device):
-            # RAPL counts whole packages, including other processes on their CPUs.
+            # RAPL measures whole packages, including other processes on their CPUs.
             shared = (columns["host_others_cpus"] or 0) > OTHERS_CPUS
             used_j = package_joules(first.energy, last.energy, timed_s)
             return columns | energy_columns(used_j, "RAPL", timed_s, timed_steps, shared)
@@ -137,7 +136,7 @@ def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
 def package_joules(
     before: Mapping[str, RaplCounter] | None, after: Mapping[str, RaplCounter] | None, window_s: float
 ) -> float | None:
-    """Energy of all CPU packages between two readings; None without counters, or if it may exceed their range."""
+    """Energy of all CPU packages between two readings; None without counters, or if a counter may wrap twice."""
     if not before or not after or before.keys() != after.keys():
         return None
     if any(counter.range_uj * MICRO < PACKAGE_MAX_W * window_s for counter in after.values()):

@@ -1,8 +1,8 @@
 """Resident memory of this process while a function runs.
 
-The kernel's high-water mark is reset before the function and read after it (`ru_maxrss` would be inherited from the
-parent). The mark is not exactly the memory of tensors: the kernel's per-CPU counters lag (by at most 32 MiB on 64
-CPUs), and the heap keeps freed memory and has gaps (up to 13 MB in most models tried).
+The kernel's high-water mark is reset before the function and read after it. `ru_maxrss` is not used, since a process
+inherits it from its parent. The mark is not exactly the memory of tensors. The kernel's per-CPU counters lag (by at
+most 32 MiB on 64 CPUs), and the heap keeps freed memory and has gaps (up to 13 MB in most models tried).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
 
 
 def grown_bytes(run: Callable[[], None]) -> int:
-    """Run a function; returns by how many bytes this process's resident memory grew at its peak."""
+    """Run a function and return the peak growth of this process's resident memory, in bytes."""
     columns = measure_host(run)
     return int(columns["peak_rss_bytes"] - columns["base_rss_bytes"])
 

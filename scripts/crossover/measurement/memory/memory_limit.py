@@ -2,8 +2,8 @@
 
 On the CPU the kernel enforces the limit through RLIMIT_DATA, and torch's allocator raises its usual error. RLIMIT_AS
 would also count reserved addresses, and a CUDA driver reserves more than a machine's memory. The limit is set after
-torch has started its threads, since a failure to load a library or to start a thread ends the process. An allocation
-that bypasses torch's allocator may fail with another error (oneDNN: "could not create a primitive").
+torch has started its threads, since a failure to load a library or to start a thread would end the process. An
+allocation that bypasses torch's allocator may fail with another error (oneDNN: "could not create a primitive").
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ GRAIN = 32768
 
 
 def limit_memory(device: torch.device, device_bytes: int | None, limit_bytes: int) -> None:
-    """Limit this process's memory on a device with `device_bytes` of memory; raises UnsupportedError if it cannot.
+    """Limit this process's memory on a device with `device_bytes` of memory; raises UnsupportedError if the device
+    allows no limit.
 
     On the CPU the limit applies to further allocations, on CUDA to all memory of torch's allocator.
     """
@@ -36,7 +37,10 @@ def limit_memory(device: torch.device, device_bytes: int | None, limit_bytes: in
 
 
 def limit_host(limit_bytes: int) -> None:
-    """Let the kernel limit this process to `limit_bytes` on top of its current data; never raises an earlier limit."""
+    """Let the kernel limit this process to `limit_bytes` on top of its current data, or to an earlier, lower limit.
+
+    Raises UnsupportedError if the kernel does not enforce the limit.
+    """
     _start_torch()
     gc.collect()
     trim_heap()  # otherwise the step could reuse freed memory that does not count towards the limit

@@ -1,11 +1,11 @@
-"""The memory pass: a step's peak memory, and its parts (parameters, gradients, activations and others) at that moment.
+"""The memory pass: a step's peak memory, split into parameters, gradients, activations and other parts.
 
-Since activations are freed while gradients are allocated, the peaks of the parts could sum to more than the peak. One
-eager step is therefore observed, and the parts are those at the operation that sets the peak.
+Activations are freed while gradients are allocated, so the parts' own peaks could sum to more than the peak. One eager
+step is therefore observed, and the parts are those at the operation that sets the peak.
 
-Several tensors may share a storage, so memory is counted by storage. The role of a storage may become known only after
-the peak (a gradient is computed before it becomes a parameter's `.grad`), so the lifetimes of storages are recorded and
-evaluated after the step.
+Several tensors may share a storage, so memory is counted by storage. A storage's role may become known only after the
+peak: a gradient is computed before it becomes a parameter's `.grad`. Lifetimes are therefore recorded during the step
+and evaluated after it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from crossover.machine.nvml import ask, open_gpu
 from crossover.measurement.memory.memory_host import measure_host
 
 STEPS = 2
-"""The second step runs with the state that the first leaves."""
+"""Number of steps. The second runs with the gradients and the optimizer state that the first leaves."""
 
 PARTS = ("parameter", "gradient", "optimizer", "activation", "resident")
 
@@ -40,7 +40,7 @@ ROLES = ("parameter", "resident", "optimizer", "gradient", "outside", "activatio
 
 @dataclass(frozen=True)
 class Subject:
-    """The eager step to observe, and tensors whose role is known."""
+    """An eager step to observe, and tensors whose role is known."""
 
     step: Callable[[], None]
     model: nn.Module
@@ -51,8 +51,8 @@ class Subject:
 def measure_memory(step: Callable[[], None], device: torch.device, uuid: str | None = None) -> dict[str, Any]:
     """Measure a step's peak memory; returns the memory columns of `Measurement` except the parts of the peak.
 
-    On CUDA and XPU the peaks are those of the caching allocator, whose cache is emptied first, so that the reserved
-    peak does not include memory cached by earlier steps. MPS records no peak.
+    On CUDA and XPU, the caching allocator records the peaks. Its cache is emptied first, so that the reserved peak does
+    not include memory cached by earlier steps. MPS records no peak.
     """
 
     def steps() -> None:
@@ -88,8 +88,8 @@ def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]
 
     `other_bytes` is the rest of the peak, at least 0. On an accelerator it is the allocated peak minus the parts:
     temporaries, workspaces, rounding to blocks of 512 bytes. On the CPU it is the process's growth from base to peak
-    minus the parts' growth: temporaries, workspaces, gaps in the heap. Raises the observed step's errors; some steps
-    that compute derivatives in their forward pass fail.
+    minus the parts' growth: temporaries, workspaces, gaps in the heap. Raises the errors of the observed step. Some
+    steps that compute derivatives in their forward pass fail when observed.
     """
     if device.type == "cpu":
         split = split_step(subject, device)
@@ -118,11 +118,9 @@ def process_bytes(uuid: str | None) -> int | None:
 
 @dataclass(frozen=True)
 class Split:
-    """Memory at the peak of a step, by role."""
-
     columns: dict[str, int]
-    """Bytes by column, such as `parameter_bytes`. Activations are tensors that the step makes and saves for the
-    backward pass, including autocast's copies of weights, and the batch unless it is a view of resident data.
+    """Bytes by column, such as `parameter_bytes`. Activations are the tensors that the step saves for the backward
+    pass: intermediate results, autocast's copies of weights, and the batch, if it is not a view of resident data.
     `resident_bytes` are the resident data and the model's buffers."""
     added_bytes: int
     """Growth of the parts from the start of the step to its peak; negative if the step first frees memory."""
@@ -186,7 +184,8 @@ def _parts_of(value: Any) -> tuple[torch.Tensor, ...]:
 class Ledger:
     """The lifetimes of a device's storages, on a clock that ticks once per operation.
 
-    The peak is at the last operation that raised `level`, by default the sum of the live storages, to a new maximum.
+    The peak is the last operation that raised `level` to a new maximum. By default, `level` is the sum of the live
+    storages.
     """
 
     def __init__(self, device_type: str, level: Callable[[], int] | None = None) -> None:
@@ -200,13 +199,13 @@ class Ledger:
         self._living: dict[int, tuple[_Life, weakref.ref[torch.UntypedStorage]]] = {}
 
     def see(self, tensors: Iterable[Any], role: str = "temporary") -> None:
-        """Record the storages that are new, with a role; ignores what is not a tensor on this device."""
+        """Record new storages with a role; values that are not tensors on this device are ignored."""
         for tensor in tensors:
             for part in _parts_of(tensor):
                 self._life_of(part, role)
 
     def claim(self, tensors: Iterable[Any], role: str) -> None:
-        """Give storages a role, unless they have one of higher priority."""
+        """Give storages a role, unless their role has a higher priority."""
         for tensor in tensors:
             for part in _parts_of(tensor):
                 life = self._life_of(part, role)
@@ -250,7 +249,7 @@ class Ledger:
 
 
 class Observer(TorchDispatchMode):
-    """Records in a ledger the tensors of all operations, including those of the backward pass and the optimizer."""
+    """Records in a ledger the tensors of all operations, including the backward pass and the optimizer."""
 
     def __init__(self, ledger: Ledger) -> None:
         TorchDispatchMode.__init__(self)

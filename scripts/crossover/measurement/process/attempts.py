@@ -1,4 +1,4 @@
-"""Run a job in a measuring process, find out why its step failed, and measure again if that may help."""
+"""Run a job in a measuring process, find out why its step fails, and repeat a trial whose fault may be temporary."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def measure(job: RowJob) -> Outcome:
 def run_supervised(job: Job, clock: Callable[[], float] = time.monotonic) -> Outcome:
     """Run a job in a measuring process; if its step fails, try the step on the CPU in fp32.
 
-    The job is `unsupported` if the step runs there, or if the try does not finish and the error is typical of a device
-    without support. Raises ChildFailedError as `supervise` does, or if the step fails on the CPU too.
+    The job is `unsupported` if the step runs on the CPU, or if the try does not finish and the error is typical of a
+    device without support. Raises ChildFailedError as `supervise` does, or if the step fails on the CPU too.
     """
     start_s = clock()
     outcome = _run(job)

@@ -26,7 +26,7 @@ from crossover.measurement.process.messages import send
 from crossover.tables.columns import write_record
 
 Tell = Callable[[dict[str, Any]], None]
-"""Receives the messages listed at `do`."""
+"""Receives the messages that `do` lists."""
 
 KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer, so that it kills this process before its parent or the server."""
@@ -65,9 +65,10 @@ def end_with_parent(lifeline: int) -> None:
 
 def copy_heap() -> None:
     """Write to each page of the C heap, so that the kernel copies the pages that a fork shares with the trial server.
-    Otherwise the kernel would copy a page at the first write to it, perhaps within a timed step: pybind11 links its
-    objects into a table that is spread over the heap. A copy interrupts every thread of the process, which made steps
-    of 0.2 ms on two threads 1.09x slower. To be called while there is only one thread.
+
+    Otherwise the kernel would copy a page at the first write to it, perhaps within a timed step, since pybind11 links
+    its objects into a table that is spread over the heap. A copy interrupts every thread of the process; it made steps
+    of 0.2 ms on two threads 1.09x slower. Call this while there is only one thread.
     """
     libc = ctypes.CDLL(None)
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
@@ -124,14 +125,14 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
 
 
 def do(job: Job, tell: Tell = lambda _message: None) -> Any:
-    """Run a job with the current code; returns its row, or for a try or a probe its status, reason and result.
+    """Run a job with the current code; returns a row, or for a try or a probe the status, reason and result.
 
     `tell` receives the job's messages:
 
     - `begun`: the columns that are known at the start
     - `known`: further columns
-    - `doing`: the user's code that is about to run; `remedy`: what to do if it takes too long
-    - `passing`: the passes after a trial's timing that have not finished; `row`: the row to keep if the process dies
+    - `doing`: the user's code that is about to run, with `remedy`, the advice if it takes too long
+    - `passing`: the unfinished passes after a trial's timing, with `row`, the row to keep if the process dies
     """
     code = code_of(job.kind, job.cell.workload, model=job.cell.model)
     module, function = WORK[job.kind]

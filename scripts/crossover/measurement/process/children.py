@@ -25,10 +25,10 @@ from crossover.measurement.process.messages import Inbox, send_order
 from crossover.measurement.process.server import server_key
 
 START_LIMIT_S = 120.0
-"""For the start of a server, which imports torch, perhaps from a cold disk."""
+"""Time limit for the start of a server, which imports torch, perhaps from a cold disk."""
 
 ANSWER_LIMIT_S = 10.0
-"""A server that takes longer to answer an order is considered to hang."""
+"""A server that takes longer to answer an order is considered hung."""
 
 STARTED: list[subprocess.Popen[bytes]] = []
 """Servers that this process has started. Without a reference to a running server, Python would warn about it."""
@@ -106,7 +106,7 @@ class FreshProcess(Child):
 
 
 def preloaded_by(job: Job) -> str:
-    """The module that the job's server must have imported: the workload's PRELOADED, by default that of trials."""
+    """Module that the job's server must have imported: the workload's `preloaded`, by default the module of trials."""
     name = workload_traits(job.cell.workload).preloaded
     return WORK["trial"][0] if name is None else f"{MEASUREMENT}.workloads.{name}"
 

@@ -1,4 +1,4 @@
-"""The jobs of measuring processes, which are sent to them as JSON, and their outcomes."""
+"""Jobs, which are sent to measuring processes as JSON, and their outcomes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ REFUSED = "refused"
 
 
 def plain_cell(cell: Cell) -> Cell:
-    """The same cell on the CPU, in fp32 and eagerly; a plain function keeps its precision."""
+    """The same cell on the CPU in fp32, run eagerly; a plain function keeps its precision."""
     sides: dict[str, Any] = BASELINE_SETTINGS if cell.precision != AS_WRITTEN else {}
     return replace(cell, **sides | {"device": cell.device if is_cpu(cell.device) else BASELINE})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """The fields of all jobs. Parent and measuring process share a working directory, where relative paths start."""
+    """Fields of all jobs. Relative paths start from the working directory that parent and measuring process share."""
 
     kind: ClassVar[str]
 
@@ -58,7 +58,7 @@ class Job:
         return json.dumps({"kind": self.kind, **asdict(self)})
 
     def columns(self) -> dict[str, Any]:
-        """The columns of the row that follow from the job."""
+        """Columns of the row that are known from the job."""
         model = self.cell.model.shown if self.cell.model else None
         fields_of_job = {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
         return {**self.cell.values, **size_words(self.cell), "model": model, **fields_of_job}
@@ -113,14 +113,14 @@ class TryJob(Job):
     """By step 2, optimizer state exists; by step 3, the heap is steady."""
 
     memory_limit_bytes: int | None = None
-    """Limit on device memory; None: no limit."""
+    """Limit on the memory of the device; None: no limit."""
     timed_batches: int = 0
     """Maximum number of batches to time after these steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeJob(Job):
-    """A measurement of a device's peak rates; of its cell, only the device matters. Writes no file."""
+    """A probe of a device's peak rates. Of its cell, it uses only the device and the machine. Writes no file."""
 
     kind = "probe"
 
@@ -136,7 +136,7 @@ class Outcome:
     facts: dict[str, Any]
     """The columns known so far, for a row that is not written yet."""
     result: dict[str, Any] = field(default_factory=dict)
-    """The result of a try or a probe; for a trial, the values that its command prints; for a REFUSED job, the error."""
+    """The result of a try or a probe. For a trial, the values that its command prints; for a REFUSED job, the error."""
     transient: bool = False
     """True for an invalid trial whose cause may be temporary."""
 

@@ -44,7 +44,7 @@ class Inbox:
 
 
 def wait_readable(descriptor: int, seconds: float) -> bool:
-    """Return True as soon as a descriptor is readable, False if it is not within `seconds`."""
+    """Wait until a descriptor is readable; returns False if it is not within `seconds`."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
     return bool(poll.poll(max(0.0, seconds) * 1000))

@@ -40,9 +40,9 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
     """Reserve a device while the block runs; `holder` is shown to commands that wait for it.
 
     For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
-    for all usable cores (for a GPU, its share by `cpus_of_gpus`); the name of a device such as cpu-4 overrides it. The
-    affinity of this process, which a trial server inherits, does not change. Raises UserError as
-    `check_whole_node`, `host_turn` and `lease` do.
+    for all usable cores; a GPU's usable cores are its share by `cpus_of_gpus`. A device such as cpu-4 sets its own
+    number of threads. This process's affinity does not change, since a trial server would inherit it. Raises UserError
+    as `check_whole_node`, `host_turn` and `lease` do.
     """
     if job := batch_job():
         tell(f"{job} on {platform.node()}")
@@ -51,7 +51,7 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
         check_whole_node()
     with (
         exit_statuses(),
-        # The turn comes first, so that a trial that waits for it leases no GPU.
+        # The turn comes first, so that a trial leases no GPU while it waits for a turn.
         host_turn(os.environ, alone=alone or is_cpu(device), holder=holder, tell=tell) as waited_s,
         lease(device, os.environ, holder=holder, tell=tell) as leased,
     ):
@@ -75,7 +75,7 @@ def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) ->
 
 
 def choose_isolation(requested: str) -> str:
-    """The isolation of a trial; `auto` is the trial server on Linux outside of batch jobs, else a fresh process."""
+    """The isolation of a trial; `auto` is the trial server on Linux outside batch jobs, else a fresh process."""
     if requested != "auto":
         return requested
     return "server" if platform.system() == "Linux" and batch_job() is None else "process"
@@ -91,10 +91,10 @@ def ask_slurm(job: str) -> str:
 
 
 def check_whole_node() -> None:
-    """Raise UserError if this Slurm job has cores that its step may not use, as an exclusive job can have. The CPU
-    would look slow if only a part of it were timed.
+    """Raise UserError if this Slurm job has cores that its step may not use, as an exclusive job can have.
 
-    Slurm may count threads or cores as CPUs, and rounds a request up to whole cores.
+    The CPU would look slow if it were timed on some of its cores. Slurm may count threads or cores as CPUs, and rounds
+    a request up to whole cores.
     """
     job = os.environ.get("SLURM_JOB_ID")
     description = ask_slurm(job) if job else ""

@@ -50,8 +50,10 @@ SET_LATER = {"CUDA_VISIBLE_DEVICES"}
 
 
 def server_key(environment: Mapping[str, str], preloaded: str) -> str:
-    """The key, 32 hexadecimal digits, of a server that has imported the module `preloaded`: a hash of what a fork
-    inherits and cannot change. Changes of this library's files are noticed by the server itself."""
+    """Key of a server that has imported the module `preloaded`: a hash of what a fork inherits and cannot change.
+
+    Crossover's own files are left out, since the server itself notices their changes.
+    """
     process = Path("/proc/self")
     facts = {
         "preloaded": preloaded,

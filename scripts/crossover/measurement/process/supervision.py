@@ -53,7 +53,7 @@ def supervise(
     oom_kills: Callable[[], int | None] = kernel_oom_kills,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Wait until a child ends, or end it `time_limit_s` after its message `begun`; returns the job's outcome.
+    """Wait until a child ends, or kill it `time_limit_s` after its message `begun`; returns the job's outcome.
 
     Raises ChildFailedError if the child failed or did not begin, ChildLostError if it is not known how it ended.
     """
@@ -130,7 +130,7 @@ def _during(doing: str | None, reason: str) -> str:
 
 
 def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
-    """The outcome with the row of the last message `passing`, if the trial has sent one."""
+    """Add the row of the last message `passing` to the outcome, if the trial has sent one."""
     if passing is None:
         return outcome
     failed, *later = passing["passing"]
@@ -144,7 +144,7 @@ def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
 
 @contextmanager
 def exit_statuses() -> Iterator[None]:
-    """End the program, after cleaning up, with 128 plus a signal's number, or a failed measuring process's status."""
+    """Exit after cleaning up, with 128 plus a signal's number, or with the status of a failed measuring process."""
 
     def interrupt(signal_number: int, _frame: FrameType | None) -> None:
         for other in TERMINATING:

@@ -22,8 +22,8 @@ DRAWING = {
 class SameDraws(TorchFunctionMode):
     """Draws a model's random numbers from one sequence on the host; dropout becomes the identity.
 
-    If the state of torch's default generator on the host changes meanwhile, the model drew numbers that the mode could
-    not intercept, for example in compiled code or inside a torch function.
+    If the state of torch's default generator on the host changes while the mode is active, the model drew numbers that
+    the mode could not intercept, for example in compiled code or inside a torch function.
     """
 
     state: torch.Tensor

@@ -24,7 +24,7 @@ from crossover.measurement.step.tasks import Task
 PRECISION_LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
 
 PARENTS = ("fp32_precision", "cudnn.fp32_precision", "mkldnn.fp32_precision")
-"""Precision settings above the leaves; inductor reads some of them."""
+"""Parent settings of PRECISION_LEAVES, some of which inductor reads."""
 
 DEFAULTS = {
     "cuda.matmul.allow_fp16_reduced_precision_reduction": True,
@@ -44,14 +44,14 @@ KEYS = {
     r"autocast": "precisions: [amp-bf16]",
     r"threads": "cpu_threads",
 }
-"""Config keys to use instead of a setting, by a pattern for its name."""
+"""Config keys that replace a setting of torch, by a pattern for the setting's name."""
 
 
 def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | None) -> str | None:
-    """Return why a task is not on the requested device; None if it is or if that is unknown.
+    """Reason why a task is not on the requested device; None if it is there, or if this is unknown.
 
-    `uuid` is that of the leased GPU or MIG instance, `board` that of the GPU itself; for an instance, torch reports
-    either.
+    `uuid` identifies the leased GPU or MIG instance, and `board` the whole GPU. For a MIG instance, torch reports
+    either of them.
     """
     device_types = {tensor.device.type for tensor in (*task.model.parameters(), *task.on_device)}
     if others := sorted(device_types - {target.device.type}):
@@ -118,7 +118,7 @@ def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | No
 
 
 class SwitchWatch(TorchDispatchMode):
-    """Reads settings at each operator, to detect a step that changes one and restores it."""
+    """Reads settings at each operator, to detect a step that changes a setting and restores it."""
 
     def __init__(self, switches: Mapping[str, Any]) -> None:
         TorchDispatchMode.__init__(self)

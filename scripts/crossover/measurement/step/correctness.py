@@ -1,13 +1,13 @@
 """The numerical check: compare a step's result with the same computation in double precision on the CPU.
 
-Both sides start from the same fresh weights and the same batch. The check compares the results of the forward pass (a
-training's loss; an inference's outputs) and, in training, the gradients of the trainable parameters as one vector. If
-the whole batch would need too much time or memory, only some rows are compared if possible: a training is run on these
-rows, an inference on the whole batch as timed, provided that its rows do not depend on each other.
+Both sides start from the same fresh weights and the same batch. For inference, the outputs are compared; for training,
+the loss and, as one vector, the gradients of the trainable parameters. If the whole batch would need too much time or
+memory, only some rows are compared. Training then runs on these rows alone. Inference runs on the whole batch as timed,
+provided that its rows are independent.
 
-How large an error rounding can cause depends on the model: in fp32 the gradient of a perceptron is off by 3e-7, that of
-a fresh ResNet by up to 6e-2. Errors above a small multiple of the rounding errors in single operations are therefore
-compared with the effect of noise, which is added to the results of the reference's operations.
+The error that rounding can cause depends on the model: in fp32, it is 3e-7 in the gradient of an MLP and up to 6e-2 in
+the gradient of a fresh ResNet. An error above a small multiple of one operation's rounding error is therefore compared
+with the effect of noise. The noise is added to the results of the reference's operations.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ ROUNDING = {
     "bf16": 2.0**-7,
     "fp16": 2.0**-10,
 }
-"""Relative noise that simulates rounding: 16 times the unit roundoff in fp64 and fp32, where each addition is rounded,
-and twice the unit roundoff in the other precisions, which usually sum in fp32."""
+"""Relative noise that simulates rounding. In fp64 and fp32, where each addition is rounded, it is 16 times the unit
+roundoff. In the other precisions, which usually sum in fp32, it is twice the unit roundoff."""
 
 LARGER_NOISE = {"fp64": 8.0, "fp32": 8.0}
 """Factor by which noise is enlarged before an error counts as wrong; 4 in the other precisions. Rounding may change the
@@ -56,13 +56,13 @@ DRAWS_MAX = 2
 ERROR_MAX = 0.5
 
 ATTEMPTS = 2
-"""Attempts at most, each with fresh weights and the next batch; a result is wrong if all find it wrong."""
+"""Maximum number of attempts, each with fresh weights and the next batch. A result is wrong if all find it wrong."""
 
 REPEAT_TOLERANCE = 1e-9
 """Relative difference allowed between two runs in double precision, whose order of summation may differ."""
 
 WHOLE_BATCH_S = 0.1
-"""Duration of the reference above which only some rows of the batch are compared, if possible."""
+"""Maximum duration of the reference for a whole batch; above it, only some rows are compared, if possible."""
 
 LONGEST_BATCH_S = 5.0
 """Time limit of the reference for a batch whose rows depend on each other."""
@@ -176,7 +176,7 @@ def _reference(task: Task, fresh: nn.Module) -> nn.Module:
 
 @dataclass(frozen=True)
 class Part:
-    """What is compared: a whole batch or some of its rows."""
+    """The part of a batch that is compared: all of its rows, or some."""
 
     inputs: Any
     reference_inputs: Any
@@ -202,7 +202,10 @@ def _part(
     precision: str,
     grown_bytes: GrownBytes,
 ) -> Part:
-    """The whole batch, or some of its rows if it takes too much time or memory. May raise UncheckedError."""
+    """Choose the whole batch, or some of its rows if the whole batch takes too much time or memory.
+
+    Raises UncheckedError if neither is possible.
+    """
     whole = Part(batch, batch)
     lengths = {len(tensor) for tensor in tensors_of(batch) if tensor.dim()}
     count = max(lengths, default=0)
@@ -252,7 +255,7 @@ def _seconds(run: Callable[[], None]) -> float:
 def _rows_are_independent(
     batch: Any, count: int, rows: torch.Tensor, run_step: Callable[[Any], Values], precision: str
 ) -> bool:
-    """True if replacing the inputs' other rows changes the compared rows of the outputs by rounding errors only."""
+    """True if replacing all other rows of the inputs changes the compared rows of the outputs only by rounding."""
     kept = torch.full((count,), int(rows[0]))  # the first compared row replaces all rows that are not compared
     kept[rows] = rows
     before = run_step(batch)
@@ -280,10 +283,10 @@ def judge(
     rerun_difference: Callable[[], Errors],
     precision: str,
 ) -> Answer:
-    """The verdict: right if noise as large as rounding explains the errors, and usually wrong if larger noise does not.
+    """The verdict: correct if noise as large as rounding explains the errors, usually wrong if larger noise does not.
 
-    `noise_effect(share, seed)` returns the relative change of the exact result under relative noise of `share`,
-    `rerun_difference()` that of the step's result in a second run.
+    `noise_effect(share, seed)` returns the relative change of the exact result under relative noise of `share`.
+    `rerun_difference()` returns the relative difference between two runs of the step.
     """
     advice = "leave this precision out if fp32 is right"
     if precision in LARGER_NOISE:
@@ -309,7 +312,7 @@ def judge(
 
 
 def _limits(errors: Errors, noise_effect: Callable[[float, int], Errors], share: float) -> Errors:
-    """The largest errors that noise explains, from DRAWS_MAX runs with noise, or fewer if these explain `errors`."""
+    """The largest errors that noise explains, from DRAWS_MAX runs with noise, or from fewer that explain `errors`."""
     limits = dict.fromkeys(errors, NOISE_MARGIN * share)
     for seed in range(DRAWS_MAX):
         if not _beyond(errors, limits):
@@ -324,7 +327,7 @@ def _beyond(errors: Errors, limits: Errors) -> list[str]:
 
 
 def checked_rows(rows: int, limit: int) -> torch.Tensor:
-    """Indices of evenly spaced rows from first to last: any tile of a kernel, or the remainder, may be wrong."""
+    """Indices of evenly spaced rows from first to last, since any tile of a kernel, or the remainder, may be wrong."""
     return torch.linspace(0, rows - 1, min(rows, limit), dtype=torch.float64).round().long()
 
 
@@ -335,7 +338,7 @@ def _evaluate(
     inputs: Any,
     *contexts: AbstractContextManager[Any],
 ) -> Values:
-    """A training's loss and gradients, or an inference's outputs, without integer ones if there are others.
+    """A training's loss and gradients, or an inference's outputs; integer outputs are left out if there are others.
 
     On overflow the loss scale is halved, as in the step, and the forward pass is repeated, since a compiled graph
     cannot run backward twice.
@@ -407,10 +410,10 @@ def errors_between(values: Values, exact: Values) -> Errors:
 
 
 def relative_error(tensors: Iterable[torch.Tensor], exact: Iterable[torch.Tensor]) -> float | None:
-    """Euclidean norm of the difference, relative to that of the exact values; if these are all 0, it is 0 or infinite.
+    """Euclidean norm of the difference, relative to that of the exact values; 0 or infinity if all of these are 0.
 
-    Non-finite exact values, as at masked positions, are ignored. None if there are no finite ones, NaN if the sizes
-    differ or a value is not finite where the exact one is.
+    Non-finite exact values, as at masked positions, are ignored. Returns None if no exact value is finite. Returns NaN
+    if the shapes differ, or if a value is not finite where the exact value is.
     """
     difference = norm = 0.0
     count = 0
@@ -440,7 +443,7 @@ def _doubles(tensor: torch.Tensor) -> torch.Tensor:
 def without_dropout(model: nn.Module) -> Iterator[None]:
     """Disable layers' dropout while the block runs, since the two sides of a comparison would draw different numbers.
 
-    Layers in evaluation mode drop nothing and stay unchanged, since a change would recompile them.
+    Layers in evaluation mode have no dropout. They are not changed, since a change would recompile them.
     """
     training = [module for module in model.modules() if module.training]
     # The probability is attribute `p` of dropout layers, `dropout` of attention and recurrent layers.

@@ -13,13 +13,11 @@ from crossover.config.words import is_cpu
 from crossover.errors import UserError
 
 OCCUPIED_CYCLES = 250_000
-"""Takes 0.1 ms on a GPU at 2.5 GHz, and longer at a lower clock. The host usually launches an operator in less time."""
+"""GPU cycles of `occupy`, 0.1 ms at 2.5 GHz. The host usually launches an operator in less time."""
 
 
 @dataclass(frozen=True)
 class OpenDevice:
-    """A device that torch can use here."""
-
     device: torch.device
     synchronise: Callable[[], None]
     name: str | None = None

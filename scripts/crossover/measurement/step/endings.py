@@ -1,7 +1,7 @@
 """The status of a job that ended with an error: unsupported, timeout, invalid or oom.
 
-An error without a status may be the user's mistake, a bug, or a lack of support by the device, the precision or the
-execution, so `process.attempts` tries the same step eagerly on the CPU in fp32.
+An error without such a status may be the user's mistake, a bug, or missing support by the device, the precision or the
+execution. `process.attempts` therefore tries the same step eagerly on the CPU in fp32.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OUT_OF_MEMORY = re.compile(
 PERHAPS_OUT_OF_MEMORY = re.compile(
     r"Unable to find a valid cuDNN algorithm"
     r"|unable to find an engine to execute this computation"
-    r"|nvmlInit_v2_\(\).*INTERNAL ASSERT FAILED"  # the allocator asks NVML once nothing is left
+    r"|nvmlInit_v2_\(\).*INTERNAL ASSERT FAILED"  # the allocator asks NVML once no memory is left
 )
 
 LACKING = re.compile(
@@ -92,17 +92,17 @@ def refusal(error: Exception) -> RefusedError:
 
 
 def is_mistake(error: Exception) -> bool:
-    """True for a UserError that no error of the step caused, so that it would occur on any device."""
+    """True for a UserError that the step did not cause; it would occur on any device."""
     return isinstance(error, UserError) and error.__cause__ is None
 
 
 def original(error: BaseException) -> BaseException:
-    """The error that a UserError explains, or the error itself."""
+    """The cause of a UserError, or the error itself."""
     return error.__cause__ if isinstance(error, UserError) and error.__cause__ is not None else error
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, with the second if the first ends in a colon; if it is empty, the type."""
+    """The first line of an error's message, or two if the first ends in a colon; the error's type if there is none."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
 

@@ -35,8 +35,6 @@ READ_BY_HOST_MAX = 4096
 
 @dataclass(frozen=True)
 class Execution:
-    """A step that is ready to be timed."""
-
     step: Callable[[], None]
     run: Callable[..., None]
     compile_s: Callable[[], float | None] = lambda: None
@@ -47,11 +45,11 @@ class Execution:
     check_compilations: Callable[[], None] | None = None
     """Raises UnsupportedError for a step that is recompiled again and again; called after synchronisations."""
     results: Callable[[], list[torch.Tensor]] | None = None
-    """The results of a CUDA graph's last replay, as of `step_results`; None for other steps."""
+    """The results of a CUDA graph's last replay, as `step_results` returns them; None for other steps."""
 
 
 def prepare(task: Task, execution: str) -> Execution:
-    """Prepare a task's step for an execution; raises UnsupportedError if that is found to be impossible."""
+    """Prepare a task's step for an execution; raises UnsupportedError if the step cannot be compiled or captured."""
     if execution == "compile":
         return _compiled(task)
     if execution == "cuda-graph":
@@ -60,7 +58,7 @@ def prepare(task: Task, execution: str) -> Execution:
 
 
 def _compiled(task: Task) -> Execution:
-    """The step with its model compiled; the rest, such as the optimizer, stays eager, as is usual."""
+    """The step with its model compiled; the rest, such as the optimizer, stays eager."""
     import torch._dynamo.utils
     import torch._inductor.config
 
@@ -125,7 +123,8 @@ def changing_batches(task: Task, device: torch.device | None = None) -> tuple[Si
 def signature(inputs: Any, device: torch.device | None = None) -> Signature:
     """The properties of a batch that compiled and captured steps assume constant: nesting, shapes, types, plain values.
 
-    For a step on `device`, these include short integer tensors elsewhere, such as lengths that the host reads.
+    With `device`, these include the values of short integer tensors that are not on it, such as lengths that the host
+    reads.
     """
 
     def constant(leaf: Any) -> Any:
@@ -219,9 +218,9 @@ def _batch_change(first: Signature, other: Signature) -> str:
 
 
 def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
-    """A CUDA graph of a step's device work, which reads `buffers`; raises UnsupportedError if it cannot be captured."""
+    """A CUDA graph of a step's device work, which reads `buffers`; raises UnsupportedError if capturing fails."""
     device = task.arithmetic.device
-    # Torch would warn if a workload's sum over steps keeps autograd's graph of the warm-up alive, which is harmless.
+    # Torch would warn if a workload's sum over steps keeps autograd's graph of the warm-up alive. That is harmless.
     torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))

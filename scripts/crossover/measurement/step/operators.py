@@ -1,9 +1,9 @@
 """Floating-point operations, bytes and times of torch's operators in a step, and the host's work between them.
 
-FLOPs are those of matrix products, convolutions and attention, as torch counts them; a multiplication and an addition
-are two. A step with an operator in UNCOUNTED, such as a recurrent layer or a Fourier transform, has no count. An eager
-step is counted, with all accumulated batches, forward passes repeated by checkpoints and the optimizer's products, so
-the count does not depend on what a compiler or graph eliminates.
+Torch counts the FLOPs of matrix products, convolutions and attention; a multiplication and an addition count as two. A
+step with an operator in UNCOUNTED, such as a recurrent layer or a Fourier transform, has no count. The step runs
+eagerly, so the count does not depend on what a compiler or a graph eliminates. The count includes all accumulated
+batches, forward passes repeated by checkpoints, and the optimizer's products.
 """
 
 from __future__ import annotations

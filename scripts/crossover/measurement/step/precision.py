@@ -18,8 +18,8 @@ PURE = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 AUTOCAST = {"amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
 
 SKIPPED_MAX = 30
-"""Consecutive updates that a loss scaler may skip. Each halves the scale, which starts at 2^16; at 2^-14 an overflow
-has another cause."""
+"""Consecutive updates that a loss scaler may skip. Each halves the scale, from 2^16 to 2^-14. A further overflow has
+another cause."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Tasks: a workload's step, divided into the parts that timing, CUDA graphs and the numerical check need.
 
-A step takes a batch (`next_inputs`), runs the device's work on it (`run`, which calls `forward` if there is a model),
-then the host's work (`end_step`). After `copy_each_step`, a step also copies its batch to the device and its results
-back.
+A step takes a batch (`next_inputs`), does the device's work on it (`run`, which calls `forward` if there is a model),
+and then the host's work (`end_step`). After `copy_each_step`, a step also copies its batch to the device and its
+results back.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def to_host(results: Sequence[torch.Tensor]) -> None:
 
 
 Errors = dict[str, float]
-"""Relative errors in the Euclidean norm, by what was compared, such as `result` or `gradient`."""
+"""Relative errors in the Euclidean norm, by the name of the compared values, such as `result` or `gradient`."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict on a step's result: right, unless `wrong` or `unchecked` says why not."""
+    """The verdict on a step's result: correct, unless `wrong` or `unchecked` has a reason."""
 
     errors: Errors = field(default_factory=dict)
     wrong: str | None = None
@@ -108,7 +108,7 @@ class Task(ABC):
 
     @abstractmethod
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        """The model's results for a batch; in training, the first is the loss (a scalar), others are not checked."""
+        """The model's results for a batch; in training, the first is the loss (a scalar), and no other is checked."""
 
     def observe(self, *results: torch.Tensor) -> None:  # noqa: B027 - most tasks have nothing to do
         """Process the results of the forward pass, as part of the step."""
@@ -118,7 +118,7 @@ class Task(ABC):
         """The device's part of a step."""
 
     def bring_back(self) -> None:
-        """Copy pending results to the host, and so wait for the device."""
+        """Copy pending results to the host, which waits for the device."""
         if self.results:
             to_host(self.results)
             self.results = ()
@@ -148,7 +148,7 @@ class GradientTask(Task):
         self.use_gradients()
 
     def add_gradients(self, *inputs: Any, parts: int = 1) -> None:
-        """Forward and backward pass over a batch, or over one of `parts` whose gradients add up to the batch's."""
+        """Run the passes on a batch, or on one of its `parts`, whose gradients add up to those of the batch."""
         with self.arithmetic.autocast():
             results = self.forward(self.model, *inputs)
         self.observe(*results)
@@ -159,8 +159,6 @@ class GradientTask(Task):
 
 
 class TrainingTask(GradientTask):
-    """A training step: forward, backward, optimizer."""
-
     optimizer: torch.optim.Optimizer
 
     def use_gradients(self) -> None:
@@ -202,7 +200,7 @@ def step_results(task: Task, results: Sequence[torch.Tensor]) -> list[torch.Tens
 
 
 def copy_each_step(task: Task, pinned: bool) -> None:
-    """Move a task's batches to host memory and let each step copy its batch in and its results out, as a server does.
+    """Move a task's batches to host memory, and let each step copy its batch in and its results out.
 
     The host waits for the results, which go to pageable memory. Raises UnsupportedError if tensors cannot be pinned, or
     if the workload makes its batches on the device.

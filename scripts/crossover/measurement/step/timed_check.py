@@ -29,7 +29,7 @@ from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.tasks import Answer, Errors, Task
 
 STEPS = 4
-"""Enough to reveal most state that changes every few steps."""
+"""Number of steps, enough to reveal most state that changes every few steps."""
 
 FROZEN = "a CUDA graph only repeats what it recorded, but the step keeps state in Python or does other work on the host"
 COMPILED = "the compiled step computes something other than the eager one"
@@ -76,8 +76,8 @@ def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answ
     """Compare timed steps with eager ones in the same precision and on the same device; restores the task's state."""
     is_graph = execution.results is not None
     try:
-        # Compiled code is compared without dropout, since it draws other random numbers than the eager step; a graph
-        # draws the same.
+        # Compiled code is compared without dropout, since it draws other random numbers than eager steps. A graph draws
+        # the same numbers.
         with nullcontext() if is_graph else without_dropout(task.model):
             return _compare(task, execution, precision, is_graph)
     except Exception as error:  # eager and timed steps have run before, but may not fit into memory together

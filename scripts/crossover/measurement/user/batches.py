@@ -24,8 +24,10 @@ COUNT_THEM = "give the number of samples in a step: Step(samples=...)"
 
 
 def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
-    """Yield the Step's batches endlessly; a map-style Dataset is shuffled anew in each epoch. Raises UserError if a
-    Dataset has fewer rows than a batch, or if an epoch has no batch."""
+    """Yield the Step's batches endlessly; a map-style Dataset is shuffled anew in each epoch.
+
+    Raises UserError if a Dataset has fewer rows than a batch, or if an epoch has no batch.
+    """
     loader = step.inputs
     if isinstance(loader, Dataset):
         rows = None if isinstance(loader, IterableDataset) else len(cast(Sized, loader))
@@ -49,7 +51,10 @@ def batches_of(step: Step, batch_size: int, shown: str) -> Iterator[Batch]:
 
 
 def _split(batch: Any, collated: bool) -> Batch:
-    """Inputs and targets of a loader's batch; `collated` is True if torch's collation has turned tuples into lists."""
+    """Split a loader's batch into inputs and targets.
+
+    `collated` is True if torch's collation has turned tuples into lists.
+    """
     if not isinstance(batch, list | tuple) or hasattr(batch, "_fields"):
         return batch, None
     *inputs, targets = batch
@@ -70,8 +75,11 @@ def is_list_of_dicts(values: Any) -> bool:
 def sample_counter(
     step: Step, first: Batch, batch_size: int, shown: str, takes_batch_size: bool
 ) -> Callable[[Any, Any], int]:
-    """A function that counts the samples of a batch: by the Step's `samples`, or else by the length of a part that has
-    `batch_size` rows in the first batch. Raises UserError if no part has that many."""
+    """Make a function that counts the samples of a batch.
+
+    It uses the Step's `samples` if given, or else the length of a part that has `batch_size` rows in the first batch.
+    Raises UserError if there is no such part.
+    """
     samples = step.samples
     if callable(samples):
         return lambda inputs, targets: int(samples(inputs, targets))

@@ -40,7 +40,7 @@ TOLERANCES: dict[type[np.generic], float] = {
     **dict.fromkeys((np.float32, np.complex64), 1e-3),
     np.float16: HALF_TOLERANCE,
 }
-"""Largest relative difference that is allowed between results, by dtype; 0 for others, such as whole numbers."""
+"""Largest relative difference that is allowed between results, by dtype; 0 for other dtypes, such as integers."""
 
 
 class UserFunction:
@@ -143,8 +143,10 @@ class FunctionTask(Task):
         return ()
 
     def _wait_for_results(self, returned: Any) -> None:
-        """Wait for results that are computed in the background, such as JAX's arrays. Later steps wait only if the
-        first step returns such results."""
+        """Wait for results that are computed in the background, such as JAX's arrays.
+
+        Later steps wait only if the first step returns such results.
+        """
         if self.waits_for_results is None and (kind := pending_kind(returned)):
             with suppress(Exception):
                 returned.close()  # otherwise Python warns about a coroutine that was never awaited
@@ -162,8 +164,8 @@ class FunctionTask(Task):
     def check(self) -> Answer:
         """Compare the results of a first step with those of a first step on the CPU.
 
-        The user's function is called anew for each, since a later step may depend on earlier ones, and twice for the
-        device, which shows whether results are reproducible.
+        The user's function is called anew for each first step, since a later step may depend on earlier ones. For the
+        device, it is called twice to check that results are reproducible.
         """
         model = self.builder.model
         if not model.checked:
@@ -264,8 +266,11 @@ def difference(results: list[Result], expected: list[Result], tolerance: float |
 
 
 def relative_error(values: np.ndarray, expected: np.ndarray) -> float:
-    """Euclidean norm of the difference divided by that of `expected`; 0 if all values are equal (a NaN equals a NaN),
-    otherwise infinite if the norm of `expected` is 0 or a differing value is not finite."""
+    """Euclidean norm of the difference, relative to that of `expected`.
+
+    It is 0 if all values are equal, where NaN equals NaN. It is infinite if a differing value is not finite, or if
+    values differ and the norm of `expected` is 0.
+    """
     kind = np.complex128 if "c" in (values.dtype.kind, expected.dtype.kind) else np.float64
     first, second = values.astype(kind).ravel(), expected.astype(kind).ravel()
     differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))

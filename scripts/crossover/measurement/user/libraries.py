@@ -91,7 +91,7 @@ def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
 
 @cache
 def _check_transformers(name: str, layers: int | None) -> None:
-    """Raise UserError if the number of layers has no effect, or if a trial shows that the model rejects its inputs."""
+    """Raise UserError if the number of layers has no effect, or if a forward pass shows that the inputs do not fit."""
     with torch.device("meta"):
         networks = [_transformers_network(name, layers)]
         inputs = _inputs(networks[0], name, PROBED_ROWS)

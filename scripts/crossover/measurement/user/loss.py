@@ -32,7 +32,7 @@ class ClassLabels:
 
     @classmethod
     def of_targets(cls, targets: Any) -> ClassLabels | None:
-        """The range of a batch's labels; None if no targets are whole numbers other than IGNORED_LABEL."""
+        """The range of a batch's labels; None if the targets are not whole numbers, or are all IGNORED_LABEL."""
         if not isinstance(targets, torch.Tensor) or targets.is_floating_point() or targets.is_complex():
             return None
         targets = targets.long()  # torch cannot compute the minimum of uint16
@@ -62,7 +62,7 @@ def outputs_of(output: Any) -> list[torch.Tensor]:
 
 
 def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -> torch.Tensor:
-    """The loss, or the sum of several losses, that the output contains, or else a default loss:
+    """Return the loss in the output (the sum, if there are several losses), or else a default loss:
 
     - cross entropy if the targets are whole numbers
     - mean squared error for other targets

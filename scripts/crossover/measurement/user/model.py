@@ -109,7 +109,7 @@ _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
 
 
 def _with_fresh_weights(step: Step, where: str) -> Step:
-    """The step, with copies of model, loss and optimizer if the user's function has returned these weights before."""
+    """The step; model, loss and optimizer are copied if the user's function has returned these weights before."""
     tensors = _tensors_in(step)
     if any(_handed_out.get(id(tensor)) is tensor for tensor in tensors):
         try:
@@ -182,8 +182,11 @@ def _as_step(returned: Any, where: str) -> Step:
 
 
 def check_parts(step: Step, parts: Mapping[str, tuple[bool, str]], where: str) -> None:
-    """Raise a UserError that begins with `where` if a part of a Step is not allowed. `parts` maps each name to whether
-    its value is allowed and a description of the allowed values; None is always allowed."""
+    """Raise a UserError that begins with `where` if a part of a Step is not allowed.
+
+    `parts` maps the name of each part to whether its value is allowed, and to a text that says what is. None is always
+    allowed.
+    """
     for name, (is_allowed, allowed) in parts.items():
         value = getattr(step, name)
         if value is not None and not is_allowed:
@@ -207,7 +210,9 @@ def _is_optimizer(value: Any) -> bool:
 
 def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
     """Call the model with a dict as keyword arguments, a tuple as positional ones, anything else as one argument.
-    Targets that are a list of dicts are passed too, as detectors expect."""
+
+    A list of dicts as targets is passed too, as detectors expect.
+    """
     last = {"targets": targets} if is_list_of_dicts(targets) else {}
     if isinstance(inputs, dict | UserDict):
         return model(**inputs, **last)
@@ -225,7 +230,7 @@ def user_error(error: BaseException, model: Model, failure: str) -> Exception:
 
 
 def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
-    """Import the user's module and return `make()`, which is described by `call`; raises what `user_error` returns."""
+    """Import the user's module and return `make()`, which is described by `call`; raises the result of `user_error`."""
     file = model.shown.rpartition(":")[0]
     tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
     function_of(model)
@@ -242,10 +247,10 @@ def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> A
 def as_user_error(
     model: Model, failure: str | Callable[[Exception], str] = "its step fails", is_mistake: bool = False
 ) -> Iterator[None]:
-    """Raise errors of the block as `user_error` returns them, except those with a status such as `oom`.
+    """Replace an error of the block by the result of `user_error`, unless the error has a status such as `oom`.
 
-    The raised error keeps the original as its cause, since the device may be to blame, which `process.attempts` finds
-    out by a step on the CPU. With `is_mistake`, for code that uses no device, the raised error has no cause.
+    The raised error keeps the original error as its cause. The device may be to blame, so `process.attempts` then tries
+    a step on the CPU. With `is_mistake`, for code that uses no device, the raised error has no cause.
     """
     try:
         yield
@@ -334,7 +339,7 @@ class _UserTask(Task):
 
 
 def _has_sample_rows(batch: Batch, batch_size: int) -> bool:
-    """Return True if a batch consists of dense tensors whose first dimension is the batch size, apart from scalars."""
+    """Return True if a batch has only scalars and dense tensors whose first dimension is the batch size."""
     tensors = tensors_of(batch)
     plain = all(tensor.layout is torch.strided and not tensor.is_nested for tensor in tensors)
     simple = all(isinstance(leaf, torch.Tensor | None) for leaf in tree_leaves(batch))
@@ -470,7 +475,7 @@ class UserInference(_UserTask, InferenceTask):
         self.has_run = True
 
     def _runs_with_gradients(self, inputs: Batch) -> bool:
-        """Return True if the step succeeds with gradients, in case it takes derivatives; they then stay enabled."""
+        """Try the step with gradients, since it may take derivatives; if it succeeds, gradients stay enabled."""
         self.takes_gradients = True
         try:
             super().run(*inputs)

@@ -1,8 +1,8 @@
 """The user's code: import its module, call the function that builds the model, and locate errors in it.
 
-Imports are resolved in Python's standard library first, then in the folder of the user's file, the working directory,
-this library's folder, and among installed packages. A user's `queue.py` therefore shadows no module of Python, while a
-copy of a package beside the user's file is preferred to the installed one.
+Imports are searched for in this order: Python's standard library, the folder of the user's file, the working directory,
+Crossover's own folder, installed packages. A user's `queue.py` therefore shadows no module of Python, and a copy of a
+package beside the user's file is preferred to the installed one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def location_of(error: BaseException, model: Model) -> str:
-    """Where an error occurred: the last line in its file, else in another file of the user, else the model's name."""
+    """Where an error occurred: the last line in the model's file, else in another user file, else the model's name."""
     file = model.file or Path(getattr(sys.modules.get(model.origin), "__file__", None) or model.origin)
     lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
@@ -123,7 +123,10 @@ def _advice_on_package(error: BaseException, model: Model) -> str:
 
 @cache
 def function_of(model: Model) -> Callable[[int | str, int], Any]:
-    """The user's function, called with as many of size and batch size as it takes, or a library's builder."""
+    """Return a function of size and batch size that calls the user's function or a library's builder.
+
+    The user's function gets as many of these arguments as it takes.
+    """
     if model.origin in LIBRARIES:
         return lambda size, batch_size: BUILDERS[model.origin](model, size, batch_size)
     function = _named(model)
@@ -184,8 +187,10 @@ def positional(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 @cache
 def _module(model: Model) -> ModuleType:
-    """Import the user's module; raises UserError if the import fails or changes a setting of torch, except the default
-    dtype, which `model.py` handles."""
+    """Import the user's module; raises UserError if the import fails or changes a setting of torch.
+
+    Changes of the default dtype are allowed; `model.py` handles them.
+    """
     search_in(*([model.file.parent] if model.file else []), Path.cwd())
     before = {name: value for name, value in read_switches().items() if name != "default_dtype"}
     try:

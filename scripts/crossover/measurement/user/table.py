@@ -30,8 +30,10 @@ class TableSamples(TensorDataset):
 
 
 def samples_of(table: Table) -> TableSamples:
-    """The rows of a table. Targets that are whole numbers, booleans or strings become classes, in sorted order. Raises
-    UserError if there are no rows, or missing, infinite or unsupported values."""
+    """The rows of a table; targets that are whole numbers, booleans or strings become classes, in sorted order.
+
+    Raises UserError if there are no rows, or if values are missing, infinite or unsupported.
+    """
     shown, names = shown_path(Path(table.file)), inputs_of(table)
     rows = read_columns(Path(table.file), [*names, table.targets])
     if not rows.num_rows:
@@ -58,7 +60,7 @@ def _is_any(kinds: tuple[Any, ...], column: pa.ChunkedArray) -> bool:
 
 
 def _numbers(column: pa.ChunkedArray, where: str, allowed: str = "numbers") -> npt.NDArray[np.float32]:
-    """A column as float32; raises UserError if it has other values than finite numbers."""
+    """A column as float32; raises UserError for values that are not finite numbers."""
     if pa.types.is_null(column.type):
         _check_present(column, len(column), where)
     if not _is_any(NUMBERS, column):

@@ -1,20 +1,25 @@
 """Workloads: the models and steps that trials run. Each public module in this package is a workload.
 
-A workload's module has four literal constants, which are read without importing it:
+A workload's module has four literal constants, which are read without importing the module:
 
-- SIZE_NAME: what the size counts, in the plural
+- SIZE_NAME: what the size counts, in the plural, such as "layers"
 - SIZE_RANGE: the smallest and the largest size
 - DATASET: the dataset that it reads, a key of `crossover.datasets.MAKERS`, or None
-- PROTOCOLS: the protocols that it offers; `resident` implies `from_host` and `from_pageable`, for which the tensors in
-  its task's `resident` are moved to host memory
+- PROTOCOLS: the protocols that it offers; `resident` implies `from_host` and `from_pageable`
 
-Optional constants are SIZES and BATCH_SIZES (the only ones offered), GRANULARITY (every size is a multiple of it),
-VARIANTS (all of them, including `plain`), CLASSES (the number of classes of the dataset's labels) and PRELOADED (a
-module of this package that takes long to import).
+Optional constants:
 
-The module defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill
-a host's memory, it also defines `parameter_count(size) -> int` in plain arithmetic, which is likewise read without
-importing the module.
+- SIZES, BATCH_SIZES: the only sizes and batch sizes that it offers
+- GRANULARITY: every size is a multiple of this number
+- VARIANTS: all variants, including `plain`
+- CLASSES: the number of classes of the dataset's labels
+- PRELOADED: a module of this package that is slow to import
+
+For `from_host` and `from_pageable`, the tensors in the task's `resident` are moved to host memory.
+
+The module defines `build_model(size) -> nn.Module` and `build(cell, data, arithmetic) -> Task`. If its model can fill a
+host's memory, it also defines `parameter_count(size) -> int` in plain arithmetic, since this function, too, is read
+without an import.
 
 For a study with `quality`, the resident task is a `TrainingTask` whose `resident` contains the model's inputs and the
 labels, in the dataset's order. Its model returns the scores of the classes, or a tuple that starts with them.
@@ -42,7 +47,7 @@ from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task, copy_each_step, trainable_parameters
 
 Tell = Callable[[dict[str, Any]], None]
-"""Receives the messages listed at `process.child.do`."""
+"""Receives the messages that `process.child.do` lists."""
 
 
 def ignore(_message: Mapping[str, Any]) -> None:
@@ -50,10 +55,10 @@ def ignore(_message: Mapping[str, Any]) -> None:
 
 
 def workload_code(cell: Cell, tell: Tell = ignore) -> Any:
-    """What builds a cell's model and task: the workload's module, or for a user's model an object that uses `tell`."""
+    """Return what builds a cell's model and task: the workload's module, or a UserModel or UserFunction."""
     if cell.model is None:
         return importlib.import_module(f"{__name__}.{cell.workload}")
-    # `machine.code_key` does not follow these computed names, so that the modules count only for users' models.
+    # `machine.code_key` does not follow these computed names, so only the keys of users' models include the modules.
     if cell.model.is_function:
         return importlib.import_module("..user.function", __name__).UserFunction(cell, tell)
     return importlib.import_module("..user.model", __name__).UserModel(cell, tell)
@@ -68,7 +73,8 @@ def build_model(cell: Cell) -> nn.Module:
 def count_parameters(cell: Cell) -> int | None:
     """Number of trainable parameters of a cell's model, counted without allocating them.
 
-    None if building ends with a status such as `unsupported`, and for a user's model, counted when it is built.
+    None if building the model ends with a status such as `unsupported`. Also None for a user's model, whose parameters
+    are counted when it is built.
     """
     if cell.model is not None:
         return None
@@ -92,8 +98,10 @@ def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithme
 
 
 def read_dataset(path: str | None, workload: str) -> dict[str, torch.Tensor]:
-    """Read a workload's dataset into host memory; {} if `path` is None. Raises UserError if the file is missing,
-    damaged or contains a different dataset."""
+    """Read a workload's dataset into host memory; {} if `path` is None.
+
+    Raises UserError if the file is missing, damaged or contains a different dataset.
+    """
     if path is None:
         return {}
     if not Path(path).is_file():

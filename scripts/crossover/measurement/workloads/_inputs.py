@@ -10,5 +10,4 @@ IMAGENET_CLASSES = 1000
 
 
 def draw_normal(arithmetic: Arithmetic, *shape: int) -> torch.Tensor:
-    """Standard-normal numbers of the arithmetic's dtype, on its device."""
     return torch.randn(shape, device=arithmetic.device, dtype=arithmetic.dtype)

@@ -35,8 +35,10 @@ SHAPE = {
 
 
 class Rotary(nn.Module):
-    """Llama's rotary embedding, whose frequencies and angles are in single precision whatever the model's precision.
-    The numerical check in double precision therefore uses the same angles."""
+    """Llama's rotary embedding, with frequencies and angles in fp32 in every precision.
+
+    The numerical check in double precision therefore uses the same angles.
+    """
 
     bits: torch.Tensor
 
@@ -52,8 +54,10 @@ class Rotary(nn.Module):
 
 
 class FixedCache(Cache):  # type: ignore[misc]  # mypy does not read transformers
-    """Keys and values in two tensors (layer, batch, head, token, width), whose first `context` tokens are fixed. With
-    one sequence in the cache, all sequences of a batch have its context."""
+    """Keys and values in two tensors (layer, batch, head, token, width), whose first `context` tokens are fixed.
+
+    If the cache has one sequence, its context applies to all sequences of a batch.
+    """
 
     is_compileable = True
     is_sliding = (False,)

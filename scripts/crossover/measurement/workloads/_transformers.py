@@ -1,7 +1,7 @@
 """The models and configs that workloads import from transformers, quickly and without a network.
 
-sklearn, scipy and pandas are hidden meanwhile, since transformers imports them if they are installed. That would take
-another second per process, and results must not depend on which packages are installed.
+sklearn, scipy and pandas are hidden during the import, since transformers would import them if they are installed. That
+would take another second per process, and results must not depend on which packages are installed.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Training of a BERT classifier on sequences of 512 tokens, with methods that save memory (Hugging Face Transformers
-docs, "Efficient Training on a Single GPU").
+"""Training of a BERT classifier on sequences of 512 tokens, with methods that save memory.
+
+Source: "Efficient Training on a Single GPU" in the docs of Hugging Face Transformers.
 
 A plain loop does the work of the source's Trainer: loss, backward, AdamW (learning rate 5e-5, no weight decay), on
 random tokens with random labels. The Trainer's gradient clipping and learning rate schedule are omitted. With 24
 layers the model has the shape of bert-large-uncased. Attention is torch's fused kernel, which stores less for the
 backward pass than the source's attention.
 
-The variants combine `accumulate` (gradient accumulation, one sequence at a time), `checkpoint` (activations of each
-layer are recomputed in the backward pass) and `adafactor` (torch's Adafactor, whose state is two vectors per matrix),
-as the source does. The source's 8-bit Adam is omitted, since it needs bitsandbytes or torchao.
+As in the source, the variants combine gradient accumulation (one sequence at a time), checkpointing (activations of
+each layer are recomputed in the backward pass) and Adafactor (whose state is two vectors per matrix). The source's
+8-bit Adam is omitted, since it needs bitsandbytes or torchao.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ LEARNING_RATE = 5e-5
 
 
 def parameter_count(size: int) -> int:
-    """Number of trainable parameters: those of embeddings and head, plus those of each layer."""
+    """Number of trainable parameters of embeddings and head, plus those of each layer."""
     return 32_834_562 + 12_596_224 * size
 
 

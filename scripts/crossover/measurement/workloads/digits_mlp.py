@@ -1,4 +1,4 @@
-"""A perceptron with two hidden layers of equal width on images of 8 x 8 pixels.
+"""An MLP with two hidden layers of equal width on images of 8 x 8 pixels.
 
 A step is forward, backward and SGD on resident data, in the dataset's (random) order.
 """

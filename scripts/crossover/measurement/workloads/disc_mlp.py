@@ -1,8 +1,8 @@
 """An MLP on points, with hidden layers that double in width (Penny Xu, "When to use GPU for training?", 2019).
 
-With L linear layers the widths are 2, 4, ..., 2^L, then 2. A step is forward, backward and SGD; the loss and the
-number of errors are summed on the device. At the end of each epoch the source prints both, for which it waits for the
-device; here the text is formatted, with the same wait, but not printed.
+With L linear layers the widths are 2, 4, ..., 2^L, then 2. A step is forward, backward and SGD. The loss and the number
+of errors are summed on the device. At the end of each epoch, the source waits for the device and prints both. Here the
+text is formatted, with the same wait, but not printed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Training of a single GPT-2 block of varying width, which maps random hidden states to random targets.
 
-The block comes from transformers: causal attention with heads of width 64 and a perceptron four times as wide, each
-after a layer norm. It has 12 width^2 + 13 width parameters, but no embeddings or logits, whose cost depends on the
-vocabulary. The optimizer is SGD, since Adam would divide by zero in pure fp16, where Adam's epsilon rounds to 0, and
-would need `capturable=True` in a CUDA graph.
+The block comes from transformers: causal attention with heads of width 64 and an MLP four times as wide, each after a
+layer norm. It has 12 width^2 + 13 width parameters, but no embeddings or logits, whose cost depends on the vocabulary.
+The optimizer is SGD. Adam would divide by zero in pure fp16, where its epsilon rounds to 0, and would need
+`capturable=True` in a CUDA graph.
 """
 
 from __future__ import annotations
@@ -67,8 +67,10 @@ class Training(TrainingTask):
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE)
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Squared distance between a token's output and its target, averaged over tokens but not over the width, since
-        gradients of that average would underflow in pure fp16."""
+        """Squared distance between output and target, summed over the width and averaged over tokens.
+
+        An average over the width would let gradients underflow in pure fp16.
+        """
         hidden, targets = inputs
         return ((model(hidden) - targets).square().sum(dim=-1).mean(),)
 

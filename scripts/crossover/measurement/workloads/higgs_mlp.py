@@ -1,8 +1,8 @@
-"""A perceptron with two hidden layers of equal width (HSF Training, "Machine Learning on GPU", "Run time comparisons").
+"""An MLP with two hidden layers of equal width (HSF Training, "Machine Learning on GPU", "Run time comparisons").
 
-In protocol `as_published` each step takes a batch from a shuffled DataLoader, moves it to the device, and reads
-accuracy and loss back with `.item()`. In protocol `resident` the same arithmetic runs on data that stay on the device,
-in whole batches and in the dataset's (random) order, and accuracy and loss are summed there.
+In protocol `as_published`, each step takes a batch from a shuffled DataLoader, moves it to the device, and reads
+accuracy and loss back with `.item()`. In protocol `resident`, the same arithmetic runs on data that stay on the device,
+in whole batches and in the dataset's (random) order. Accuracy and loss are summed on the device.
 """
 
 from __future__ import annotations

@@ -38,8 +38,7 @@ def build_model(width: int) -> nn.Sequential:
 
 
 class LinearTraining(TrainingTask):
-    """A cycle is a single step rather than an epoch of 50 steps, since all batches are equivalent and nothing else
-    happens at the end of an epoch."""
+    """A cycle is one step, since all batches are equivalent and nothing else happens at the end of an epoch."""
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         tensors = [arithmetic.randn(cell.batch_size, cell.size) for _ in range(2 * BATCHES)]

@@ -1,5 +1,6 @@
-"""A small Llama that reads a prompt and generates an answer token by token. The answer's tokens are fixed in advance,
-so that rounding on different devices cannot change them.
+"""A small Llama that reads a prompt and generates an answer token by token.
+
+The answer's tokens are fixed in advance, so that rounding on different devices cannot change them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PRELOADED = "_llama"
 
 
 class Answering(Llama):
-    """(batch, tokens of the prompt and of the answer except its last) -> (batch, vocabulary) logits of that last."""
+    """(batch, prompt and answer without its last token) -> (batch, vocabulary) logits of the answer's last token."""
 
     def __init__(self) -> None:
         super().__init__(0, 0)

@@ -1,8 +1,8 @@
 """Product of two standard-normal n x n matrices and its error (PyTorch docs, "CUDA semantics", note on TF32).
 
 A large product also gives a device's peak rate in a precision: 2 n^3 operations divided by its time. As in the note,
-the reference is the product in double precision of matrices drawn in double precision, so that the error includes the
-rounding of the inputs. The left matrix is the input; the right matrix is the model's only parameter.
+the reference product is computed in double precision, from matrices drawn in double precision. The error therefore
+includes the rounding of the inputs.
 """
 
 from __future__ import annotations
@@ -62,8 +62,10 @@ class Multiplication(InferenceTask):
 
     @torch.no_grad()
     def own_errors(self) -> dict[str, float]:
-        """The largest error of an entry of the product, and its ratio to the mean absolute entry of the exact product.
-        The model's matrix is overwritten."""
+        """The largest absolute error of an entry, and its ratio to the mean absolute entry of the exact product.
+
+        The model's matrix is overwritten.
+        """
         n = len(self.right)
         doubles = _doubles(self.arithmetic.device)
         left, right = draw_normal(doubles, n, n), draw_normal(doubles, n, n)
@@ -82,7 +84,7 @@ class Multiplication(InferenceTask):
 
 
 def _doubles(device: torch.device) -> Arithmetic:
-    """Double precision, on the device if it supports that, otherwise on the CPU."""
+    """Double precision, on the device if it supports fp64, otherwise on the CPU."""
     try:
         return arithmetic_of("fp64", device)
     except UnsupportedError:

@@ -1,9 +1,9 @@
 """A small convolutional network on images of digits (leolui2004/tensorcore, 2022).
 
-In protocol `as_published` two worker processes transform shuffled images one by one and collate them; each step moves a
-batch to the device and reads the loss back, and each epoch restarts the workers, whose memory is not measured. In
-protocol `resident` the same arithmetic runs on normalised images that stay on the device, in whole batches and in the
-dataset's order, and the loss is summed there, without loading or synchronisation.
+In protocol `as_published`, two worker processes transform shuffled images one by one and collate them. Each step moves
+a batch to the device and reads the loss back. Each epoch restarts the workers, whose memory is not measured. In
+protocol `resident`, the same arithmetic runs on normalised images that stay on the device, in whole batches and in the
+dataset's order. The loss is summed on the device, without loading or synchronisation.
 """
 
 from __future__ import annotations
@@ -40,15 +40,14 @@ MEAN, DEVIATION = (0.1307,), (0.3081,)
 """Mean and standard deviation of MNIST's pixels, scaled to values from 0 to 1."""
 
 PR_SET_PDEATHSIG = 1
-"""From linux/prctl.h."""
 
 WORKERS = 2
 START_METHOD = "fork" if sys.platform == "linux" else None
-"""The default on Linux in the source's Python; the default of Python 3.14 would import torch in each worker."""
+"""The default on Linux in the source's Python. Python 3.14's default would import torch in each worker."""
 
 
 class Network(nn.Module):
-    """(batch, 1, 28, 28) images -> (batch, 10) logarithms of probabilities."""
+    """(batch, 1, 28, 28) images -> (batch, 10) log-probabilities."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -112,8 +111,10 @@ class _MnistTraining(TrainingTask):
         self.scheduler = StepLR(self.optimizer, step_size=1, gamma=DECAY)
 
     def forward(self, model: nn.Module, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Cross entropy of a batch, which is moved to the device here, as in the source. Under autocast, the float32
-        images are then freed before the backward pass and do not raise peak memory."""
+        """Cross entropy of a batch, which is moved to the device here, as in the source.
+
+        Under autocast, the float32 images are then freed before the backward pass and do not raise peak memory.
+        """
         images, labels = inputs
         weight = next(model.parameters())
         outputs = model(images.to(weight.device, weight.dtype))

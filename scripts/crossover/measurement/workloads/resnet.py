@@ -1,10 +1,9 @@
 """Forward and backward pass of a ResNet on random images (jcjohnson/cnn-benchmarks), without an optimizer.
 
 The source times both passes on 16 resident images and discards the gradients. The models come from transformers. They
-have as many parameters as torchvision's (11,689,512 with 18 layers, 25,557,032 with 50) and, like the source's, the
-stride in the 3x3 convolution of a bottleneck and batch norm in training mode. The backward pass starts from a cross
-entropy with random labels rather than from random numbers as in the source, which does not change the work. Of the
-source's models, only the ResNets with 18 to 152 layers are included.
+have as many parameters as torchvision's (11,689,512 with 18 layers, 25,557,032 with 50). Like the source's models, they
+have the stride in the 3x3 convolution of a bottleneck, and batch norm in training mode. The backward pass starts from a
+cross entropy with random labels; the source starts it from random numbers, which is the same work.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ layers, three in larger ones."""
 
 BLOCK_SHARE = 0.2
 """Initial weight of the last batch norm in each block. With the default of 1, gradients double from block to block in
-training mode, and fp32 is off by 1 % of their norm (measured), which would hide a wrong kernel."""
+training mode. The error of fp32 is then 1 % of their norm (measured), which would hide a wrong kernel."""
 
 
 def build_model(layers: int) -> nn.Module:
