@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, caveats_of, estimate, interval_columns, ratio_columns
+from crossover.answers.vocabulary import BASELINE_AXES, Row, caveats_of, estimate, interval_columns, ratio_columns
 from crossover.claims.cell_claims import ratio_of_sides
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import Side
 from crossover.config.studies import Asks
 from crossover.config.words import (
     BASELINE,
-    BASELINE_SETTINGS,
     COPYING,
     CPU_THREADS,
     DEVICES,
-    PLAIN,
     X_AXES,
     is_cpu,
     series_axes,
@@ -45,8 +43,6 @@ from crossover.text import cores_text
 
 BOUND = 0.5
 """Share of a step above which loading or copying data counts as the bottleneck of the step."""
-
-BASELINE_AXES = {**BASELINE_SETTINGS, "variant": PLAIN}
 
 
 def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:

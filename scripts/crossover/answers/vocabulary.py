@@ -8,13 +8,16 @@ from typing import Any
 import pandas as pd
 
 from crossover.claims.findings import VERDICTS
-from crossover.config.words import FLAGS
+from crossover.config.words import BASELINE_SETTINGS, FLAGS, PLAIN
 from crossover.statistics.intervals import EQUIVALENT, FASTER, INCONCLUSIVE, SINGLE_TRIAL, Interval, compared
 from crossover.tables.registry import CAVEATS as CROSSOVER_CAVEATS
 from crossover.tables.registry import CROSSOVER_STATUSES
 
 Row = dict[str, Any]
 """An answer: values by column of table `answers` (`crossover.tables.registry.ANSWERS`); omitted columns are empty."""
+
+BASELINE_AXES = {**BASELINE_SETTINGS, "variant": PLAIN}
+"""The axes of a device's plainest cells."""
 
 COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
 """Statuses of a comparison that names the faster side first."""
