@@ -111,6 +111,7 @@ def test_a_row_has_the_answer_its_interval_the_published_value_and_the_tuned_ans
 @pytest.mark.parametrize(("device", "published"), [("CPU", None), ("GPU (NVIDIA H100)", "0.984")])
 def test_an_answer_has_the_published_value_of_its_own_device(device: str, published: str | None) -> None:
     row = row_of(
-        [answer(kind="latency", device=device)], [claim(form="ratio_below", condition="resident, GPU", published="0.984")]
+        [answer(kind="latency", device=device)],
+        [claim(form="ratio_below", condition="resident, GPU", published="0.984")],
     )
     assert (row["claim"] or {}).get("published") == published
