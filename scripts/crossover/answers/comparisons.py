@@ -209,7 +209,7 @@ def _loading_share(row: dict[str, Any], cells: pd.DataFrame, varied_axes: Iterab
         "kind": "copying" if row["baseline"] in COPYING else "loading",
         "machine": row["machine"],
         "series": name_by(row, varied_axes),
-        "status": "bounds" if is_bound else decided(low, high, 0.0, "slows", "no_slowdown"),
+        "status": "bounds" if is_bound else decided(low, high, 0.0, SLOWER, FASTER),
         "value": value,
         "low": low,
         "high": high,
@@ -286,7 +286,7 @@ def _asked_answer(metric: str, shared: Mapping[str, Any], tables: RunTables, ask
     differing = [axis for axis in asks.of if asks.of[axis] != asks.over[axis]]
     alike = [axis for axis in asks.of if axis not in differing]
     names = [name_by(side, differing) for side in (asks.of, asks.over)]
-    statuses = ("more", "less")
+    statuses = ("worse", "better")
     if metric == "step_time_s":
         statuses = (FASTER, SLOWER)
         if ratio.mean < 1:
