@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, caveats_of, estimate, interval_columns, ratio_columns
+from crossover.answers.vocabulary import BASELINE_AXES, Row, caveats_of, estimate, interval_columns, ratio_columns
 from crossover.claims.cell_claims import ratio_of_sides
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import Side
 from crossover.config.studies import Asks
 from crossover.config.words import (
     BASELINE,
-    BASELINE_SETTINGS,
     COPYING,
     CPU_THREADS,
     DEVICES,
-    PLAIN,
     X_AXES,
     is_cpu,
     series_axes,
@@ -45,8 +43,6 @@ from crossover.text import cores_text
 
 BOUND = 0.5
 """Share of a step above which loading or copying data counts as the bottleneck of the step."""
-
-BASELINE_AXES = {**BASELINE_SETTINGS, "variant": PLAIN}
 
 
 def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
@@ -213,7 +209,7 @@ def _loading_share(row: dict[str, Any], cells: pd.DataFrame, varied_axes: Iterab
         "kind": "copying" if row["baseline"] in COPYING else "loading",
         "machine": row["machine"],
         "series": name_by(row, varied_axes),
-        "status": "bounds" if is_bound else decided(low, high, 0.0, "slows", "no_slowdown"),
+        "status": "bounds" if is_bound else decided(low, high, 0.0, SLOWER, FASTER),
         "value": value,
         "low": low,
         "high": high,
@@ -290,7 +286,7 @@ def _asked_answer(metric: str, shared: Mapping[str, Any], tables: RunTables, ask
     differing = [axis for axis in asks.of if asks.of[axis] != asks.over[axis]]
     alike = [axis for axis in asks.of if axis not in differing]
     names = [name_by(side, differing) for side in (asks.of, asks.over)]
-    statuses = ("more", "less")
+    statuses = ("worse", "better")
     if metric == "step_time_s":
         statuses = (FASTER, SLOWER)
         if ratio.mean < 1:

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, estimate, flags_of, interval_columns, ratio_columns, trials_columns
+from crossover.answers.vocabulary import (
+    BASELINE_AXES,
+    Row,
+    estimate,
+    flags_of,
+    interval_columns,
+    ratio_columns,
+    trials_columns,
+)
 from crossover.config.studies import steps_of_run
 from crossover.config.words import (
     BASELINE,
@@ -17,7 +25,6 @@ from crossover.config.words import (
     COPYING,
     CPU_THREADS,
     FROM_HOST,
-    PLAIN,
     PROTOCOLS,
     X_AXES,
     series_axes,
@@ -370,7 +377,7 @@ def _best_answer(
 
 
 def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:
-    wanted = {**BASELINE_SETTINGS, "precision": precision, "variant": PLAIN}
+    wanted = BASELINE_AXES | {"precision": precision}
     rows = records(headlines)
     nearest = max(rows, key=lambda row: sum(row[axis] == value for axis, value in wanted.items()), default=None)
     return nearest or {"status": None, "crossover": None}

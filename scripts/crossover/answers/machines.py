@@ -13,6 +13,7 @@ from crossover.answers.vocabulary import Row, estimate, flags_of, trials_columns
 from crossover.config.words import BASELINE, is_cpu, series_axes
 from crossover.statistics.bounds import LAUNCH
 from crossover.statistics.bounds import PAIR as BOUND
+from crossover.statistics.intervals import INCONCLUSIVE
 from crossover.statistics.machines import first_places, is_ranking, ranking_axes, sides_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_factors
@@ -41,7 +42,7 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
     first = records(rows)[0]
     places = first_places(rows, x_axis)
     if not places:
-        status = "undecided"
+        status = INCONCLUSIVE
     elif rows.loc[rows["behind"].astype(bool), x_axis].nunique() < rows[x_axis].nunique():
         status = "in_part"
     else:

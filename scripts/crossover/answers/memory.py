@@ -8,6 +8,7 @@ import pandas as pd
 
 from crossover.answers.vocabulary import Row
 from crossover.config.words import BASELINE, DEVICES
+from crossover.statistics.intervals import EQUIVALENT
 from crossover.tables.frames import at_common_points, device_name_of, first_row, on_all_cores, records
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
 
@@ -79,7 +80,7 @@ def _setting_answers(with_peak: pd.DataFrame) -> list[Row]:
     return [
         {
             "kind": "memory_setting",
-            "status": "differ" if highest > lowest else "alike",
+            "status": "better" if highest > lowest else EQUIVALENT,
             "value": lowest,
             "unit": "B",
             "capacity": highest,

@@ -8,28 +8,39 @@ from typing import Any
 import pandas as pd
 
 from crossover.claims.findings import VERDICTS
-from crossover.config.words import FLAGS
-from crossover.statistics.intervals import EQUIVALENT, FASTER, INCONCLUSIVE, SINGLE_TRIAL, Interval, compared
+from crossover.config.words import BASELINE_SETTINGS, FLAGS, PLAIN
+from crossover.statistics.intervals import (
+    EQUIVALENT,
+    FASTER,
+    INCONCLUSIVE,
+    SINGLE_TRIAL,
+    SLOWER,
+    Interval,
+    compared,
+)
 from crossover.tables.registry import CAVEATS as CROSSOVER_CAVEATS
 from crossover.tables.registry import CROSSOVER_STATUSES
 
 Row = dict[str, Any]
 """An answer: values by column of table `answers` (`crossover.tables.registry.ANSWERS`); omitted columns are empty."""
 
+BASELINE_AXES = {**BASELINE_SETTINGS, "variant": PLAIN}
+"""The axes of a device's plainest cells."""
+
 COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
 """Statuses of a comparison that names the faster side first."""
 
 KINDS = {
-    "asked": (*COMPARED, EQUIVALENT, "more", "less"),
+    "asked": (*COMPARED, EQUIVALENT, "better", "worse"),
     "crossover": tuple(CROSSOVER_STATUSES),
     "best": tuple(CROSSOVER_STATUSES),
     "reference": tuple(CROSSOVER_STATUSES),
     "bound": ("measured",),
     "payback": ("measured",),
-    "ranking": ("throughout", "changes", "in_part", "undecided"),
+    "ranking": ("throughout", "changes", "in_part", INCONCLUSIVE),
     "set_up": ("measured",),
     "transfers": ("differ", INCONCLUSIVE, SINGLE_TRIAL),
-    **dict.fromkeys(("loading", "copying"), ("bounds", "slows", "no_slowdown", INCONCLUSIVE, SINGLE_TRIAL)),
+    **dict.fromkeys(("loading", "copying"), ("bounds", FASTER, SLOWER, INCONCLUSIVE, SINGLE_TRIAL)),
     "ratio": COMPARED,
     "latency": ("error", "none_found"),
     "throughput": ("best", INCONCLUSIVE, SINGLE_TRIAL),
@@ -37,7 +48,7 @@ KINDS = {
     "step_time": ("measured",),
     "bottleneck": ("throughout", "up_to"),
     "memory": ("limit", "nearly_full", "no_limit", "unknown_capacity"),
-    "memory_setting": ("differ", "alike"),
+    "memory_setting": ("better", EQUIVALENT),
     "largest_batch": ("fits", "all_fit", "none_fits", "stopped", "not_found"),
     "quality": (
         *("better", "worse", "both", EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL),

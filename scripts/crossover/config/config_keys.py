@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import AfterValidator, ConfigDict, Field
 
 from crossover.config.key_types import (
@@ -38,13 +37,12 @@ from crossover.config.key_types import (
     Text,
     Threads,
     Trials,
-    json_schema,
     problem,
 )
 from crossover.config.models import DEFAULT_BATCH_SIZE, FORMS, MODES
 from crossover.config.options import memory_size
 from crossover.config.studies import PRESETS, BatchSearch, Effort
-from crossover.config.study_keys import DATA, Data, RefinementKeys, StudyKeys, XAxis
+from crossover.config.study_keys import DATA, Data, RefinementKeys, XAxis
 
 
 @dataclass(frozen=True)
@@ -334,16 +332,3 @@ class ConfigKeys(Keys):
         "`largest_batch`.",
     )
     cluster: Cluster = Field(default_factory=Cluster, description="Jobs on several machines.")
-
-
-def schema_file() -> str:
-    """The text of config/schema.yaml, which editors use to check and complete configs and studies."""
-    schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Crossover configuration",
-        **json_schema(ConfigKeys),
-        "$defs": {"study": json_schema(StudyKeys)},
-    }
-    text = yaml.safe_dump(schema, sort_keys=False, width=120, default_flow_style=None)
-    origin = "# Generated from config_keys.py and study_keys.py; to regenerate, delete this file and run"
-    return f"{origin} tests/crossover/config/test_keys.py.\n{text}"

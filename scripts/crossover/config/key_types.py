@@ -90,7 +90,8 @@ def _ascending(ends: list[float]) -> list[float]:
     return ends
 
 
-def _without_defaults(rule: dict[str, Any]) -> dict[str, Any]:
+def _without_defaults(schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    rule = handler.resolve_ref_schema(handler(schema))
     properties = {
         key: {word: value for word, value in part.items() if word != "default"}
         for key, part in rule["properties"].items()
@@ -115,10 +116,7 @@ class PartOf:
         checked = handler(values)
         return {name: getattr(checked, name) for name in values}
 
-    def __get_pydantic_json_schema__(
-        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return _without_defaults(handler.resolve_ref_schema(handler(schema)))
+    __get_pydantic_json_schema__ = staticmethod(_without_defaults)
 
 
 Set = Annotated[list[T], AfterValidator(_each_once), Field(json_schema_extra={"uniqueItems": True})]
@@ -170,11 +168,7 @@ class GivenKeys(Keys):
     def _given(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         return {key: value for key, value in handler(self).items() if key in self.model_fields_set}
 
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return _without_defaults(handler.resolve_ref_schema(handler(schema)))
+    __get_pydantic_json_schema__ = staticmethod(_without_defaults)
 
 
 class _Schema(GenerateJsonSchema):

@@ -75,9 +75,9 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
         raise UserError(f"{where}: no line starts with '#'; the first lines must name the source")
     table = []
     for number, line in enumerate(lines, 1):
-        place = f"{where}: line {number}"
-        if not _is_source(line) and any(fields := _fields(line, delimiter, place)):
-            table.append((place, fields))
+        shown_line = f"{where}: line {number}"
+        if not _is_source(line) and any(fields := _fields(line, delimiter, shown_line)):
+            table.append((shown_line, fields))
     if not table:
         raise UserError(f"{where}: no columns; allowed: {', '.join(ALLOWED)}")
     (_, names), *records = table
@@ -85,19 +85,19 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
         names.pop()
     _check_columns(names, where)
     rows: list[dict[str, Value]] = []
-    places_of_runs: dict[tuple[Value, ...], str] = {}
-    for place, fields in records:
+    lines_of_runs: dict[tuple[Value, ...], str] = {}
+    for shown_line, fields in records:
         if len(fields) < len(names) or any(fields[len(names) :]):
-            raise UserError(f"{place}: {len(fields)} fields; allowed: {len(names)}, one per column")
-        row = _row(dict(zip(names, fields, strict=False)), delimiter, place)
+            raise UserError(f"{shown_line}: {len(fields)} fields; allowed: {len(names)}, one per column")
+        row = _row(dict(zip(names, fields, strict=False)), delimiter, shown_line)
         if not any(row.get(metric) for metric in METRICS):
-            raise UserError(f"{place}: no result; allowed: a line with at least one")
+            raise UserError(f"{shown_line}: no result; allowed: a line with at least one")
         run = tuple(row[name] for name in names if name in row and name not in METRICS)
-        if run in places_of_runs:
+        if run in lines_of_runs:
             raise UserError(
-                f"{place}: repeats the run of {places_of_runs[run]}; allowed: each run once, or a label for each"
+                f"{shown_line}: repeats the run of {lines_of_runs[run]}; allowed: each run once, or a label for each"
             )
-        places_of_runs[run] = place.removeprefix(f"{where}: ")
+        lines_of_runs[run] = shown_line.removeprefix(f"{where}: ")
         rows.append(row)
     if not rows:
         raise UserError(f"{where}: no line follows the columns; allowed: one line per published run")
@@ -133,24 +133,24 @@ def _check_columns(names: Sequence[str], where: str) -> None:
         raise UserError(f"{where}: no column has results; allowed: {', '.join(SCALES)}")
 
 
-def _fields(line: str, delimiter: str, place: str) -> list[str]:
+def _fields(line: str, delimiter: str, shown_line: str) -> list[str]:
     try:
         return [field.strip() for field in next(csv.reader([line], delimiter=delimiter, strict=True))]
     except csv.Error as error:
-        raise UserError(f"{place}: not readable as CSV ({error}); close each quote on its line") from None
+        raise UserError(f"{shown_line}: not readable as CSV ({error}); close each quote on its line") from None
 
 
-def _row(fields: Mapping[str, str], delimiter: str, place: str) -> dict[str, Value]:
+def _row(fields: Mapping[str, str], delimiter: str, shown_line: str) -> dict[str, Value]:
     row: dict[str, Value] = {}
     for name, text in fields.items():
         metric, factor = SCALES.get(name, (name, None))
-        row[metric] = _value(name, text, factor, delimiter, f"{place}: {name}") if text else None
+        row[metric] = _value(name, text, factor, delimiter, f"{shown_line}: {name}") if text else None
     return row
 
 
-def _value(name: str, text: str, factor: float | None, delimiter: str, place: str) -> Value:
+def _value(name: str, text: str, factor: float | None, delimiter: str, shown_line: str) -> Value:
     if name in WORDS and text not in WORDS[name]:
-        raise UserError(f"{place}: {shown_value(text)} is unknown; {allowed_names(text, WORDS[name])}")
+        raise UserError(f"{shown_line}: {shown_value(text)} is unknown; {allowed_names(text, WORDS[name])}")
     if name not in COUNTS and factor is None:
         return text
     number: float = math.nan
@@ -158,5 +158,5 @@ def _value(name: str, text: str, factor: float | None, delimiter: str, place: st
         number = int(text) if name in COUNTS else float(text if delimiter == "," else text.replace(",", "."))
     if not 0 < number < (MOST if name in COUNTS else math.inf):
         allowed = f"a whole number from 1 to {MOST - 1:,}" if name in COUNTS else "a number above 0"
-        raise UserError(f"{place}: {shown_value(text)} is not allowed; allowed: {allowed}")
+        raise UserError(f"{shown_line}: {shown_value(text)} is not allowed; allowed: {allowed}")
     return number if factor is None else number * factor

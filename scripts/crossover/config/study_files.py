@@ -39,6 +39,9 @@ from crossover.config.workloads import OWN, check_offered, known_workloads, memo
 from crossover.errors import UserError, allowed_names, shown_path
 from crossover.text import listed
 
+DIGITS_ROWS = 1797
+"""Rows of dataset `digits`, which the config cannot change."""
+
 OF_MODEL = ("mode", "data", "check")
 """Keys of a study that describe its `model`; they become fields of Model instead of Study."""
 
@@ -259,7 +262,8 @@ def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
             f"{allowed_names(dataset, sorted(datasets))}"
         )
     options = datasets[dataset]
-    rows = None if options.get("csv") or options.get("folder") else options.get("points", options.get("rows"))
+    is_real = options.get("csv") or options.get("folder")
+    rows = None if is_real else options.get("points", options.get("rows", DIGITS_ROWS))
     for batch_size in study.batch_sizes:
         if isinstance(rows, int) and batch_size > rows:
             yield f"batch_sizes: {batch_size} is more than dataset '{dataset}' has; allowed: at most its {rows} rows"

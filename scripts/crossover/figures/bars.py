@@ -17,7 +17,7 @@ from crossover.figures.style import BYTES, INK, PART_COLOURS, SPLIT_COLOURS, wra
 from crossover.figures.view import Kind, StudyView
 from crossover.tables.frames import SERIES_AND_DEVICE, first_row, records
 from crossover.tables.labels import name_by, varying
-from crossover.tables.registry import CELL_AXES, MEMORY_PARTS, REMEDIES, SPLIT
+from crossover.tables.registry import MEMORY_PARTS, REMEDIES, SPLIT
 from crossover.text import bytes_text, number_text, seconds_text
 
 BY_DEVICE_ALONE = (
@@ -37,7 +37,7 @@ def _draw_memory(view: StudyView) -> Figure:
     view = view.on_all_cores()
     cells = view.cells[view.cells.groupby("device")["peak_bytes"].transform("count") > 0]
     panels: list[Panel] = []
-    if view.cells["size"].nunique() > 1:
+    if view.cells["x"].nunique() > 1:
         panels += arrange(view, cells, partial(line_of, "peak_bytes"), BY_DEVICE_ALONE, _draw_capacity)
     panels += [_memory_panel(view, rows) for device in DEVICES if len(rows := cells[cells["device"] == device])]
     return draw_panels(view, panels, "peak memory of a step", BYTES)
@@ -85,10 +85,7 @@ def _draw_memory_bars(cells: pd.DataFrame, named: list[str], axes: Axes) -> None
 
 def _draw_time_split(view: StudyView) -> Figure:
     cells = view.on_all_cores().cells.dropna(subset=["bottleneck"])
-    # Over numbers of threads, the last of a device's cells is on all cores.
-    rows = cells.drop_duplicates(CELL_AXES, keep="last").sort_values(
-        ["protocol", "execution", "precision", "size", "variant", "batch_size", "machine"]
-    )
+    rows = cells.sort_values(["protocol", "execution", "precision", "size", "variant", "batch_size", "machine"])
     panels = [_time_panel(view, cells) for device in DEVICES if len(cells := rows[rows["device"] == device])]
     return draw_panels(view, panels, "", PercentFormatter(1))
 

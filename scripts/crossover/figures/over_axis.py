@@ -181,7 +181,7 @@ def _draw_speedups(view: StudyView) -> Figure:
 
 
 def _draw_precisions(view: StudyView) -> Figure:
-    view = view.on_all_cores()
+    view = view.along_x()
     ratios = view.tables.ratios[view.tables.ratios["pair"] == "settings"]
     baseline = ratios["baseline"].iloc[0] if len(ratios) else ""
 
@@ -200,7 +200,7 @@ def _draw_host_share(view: StudyView) -> Figure:
 
 
 def _draw_utilisation(view: StudyView) -> Figure:
-    view = view.on_all_cores()
+    view = view.along_x()
 
     def make_line(cells: pd.DataFrame, name: str, look: Look) -> Line | None:
         counted = cells.dropna(subset=["achieved_tflops", "x"])
@@ -216,7 +216,7 @@ def _draw_utilisation(view: StudyView) -> Figure:
 
 
 def _draw_energy(view: StudyView) -> Figure:
-    view = view.on_all_cores()
+    view = view.along_x()
 
     def panels_of(title: str, column: str) -> list[Panel]:
         panels = arrange(view, view.cells, partial(line_of, column)) if view.cells[column].notna().any() else []

@@ -30,6 +30,7 @@ from crossover.figures.style import (
     wrapped,
 )
 from crossover.figures.view import StudyView, published_series
+from crossover.statistics.ratios import baseline_settings
 from crossover.tables.frames import first_row, rows_with
 from crossover.tables.labels import NAMED_AXES, PROTOCOL_WORDS, name_by, side_word, varying
 from crossover.tables.registry import CELLS
@@ -196,10 +197,13 @@ def line_of(
 
 
 def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Line:
-    """A line of a pair's ratios."""
+    """A line of a pair's ratios, with crosses where either side is lost."""
     first, x = first_row(rows), column(rows, "x")
-    cells = rows_with(view.cells, series_axes(view.x_axis), first)
-    cells = cells[cells["device"].isin([first["device"], first["baseline"]])]
+    baseline = {"device": first["baseline"], "machine": first["baseline_machine"]}
+    if first["pair"] == "settings":
+        baseline = baseline_settings(list(view.cells.itertuples()))
+    axes = [*series_axes(view.x_axis), "device"]
+    cells = pd.concat([rows_with(view.cells, axes, first | side) for side in ({}, baseline)])
     ratio, low, high = (column(rows, end) for end in ("ratio", "ratio_low", "ratio_high"))
     return Line(name, look, x, ratio, low, high, _refined_x(cells), lost=_lost_x(cells))
 

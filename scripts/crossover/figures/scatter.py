@@ -112,6 +112,7 @@ def _draw_published_points(axes: Axes, view: StudyView, device: str) -> list[str
 
 
 def _draw_roofline(view: StudyView) -> Figure:
+    view = view.on_all_cores()
     cells = view.cells[view.cells["memory_roof_s"].notna() & (view.cells["flops_per_step"] > 0)]
     roofs = {key: Roofs.of(rows) for key, rows in view.tables.roofs.groupby(["machine", "device"])}
     groups = cells.dropna(subset=["step_time_s"]).groupby(["machine", "device"], sort=False)

@@ -39,6 +39,8 @@ class StudyView:
     tables: RunTables
     published: pd.DataFrame
     """The published runs, from `published_table`."""
+    sides: RunTables
+    """The tables in which each number of cores is a device, also if the x axis is the number of cores."""
     currency: str | None = None
 
     @property
@@ -97,9 +99,13 @@ class StudyView:
         return f"{self.x_label()}\n{wrapped('; '.join(names), NOTE_LETTERS)}"
 
     def on_all_cores(self) -> StudyView:
-        """This view without trials and cells of the CPU on fewer than all cores."""
-        tables = {name: on_all_cores(getattr(self.tables, name)) for name in ("measurements", "cells", "latencies")}
+        """This view without trials and cells of the CPU on fewer than all cores, for figures with a mark per cell."""
+        tables = {name: on_all_cores(getattr(self.sides, name)) for name in ("measurements", "cells", "latencies")}
         return replace(self, tables=replace(self.tables, **tables))
+
+    def along_x(self) -> StudyView:
+        """This view for figures over the x axis: on all cores, unless the x axis is the number of cores."""
+        return self if self.x_axis == CPU_THREADS else self.on_all_cores()
 
     def memory_column(self, device: str) -> str:
         """The column drawn as a device's memory; for a GPU, all memory in use if published runs give only that."""
@@ -135,19 +141,19 @@ def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: 
     spec = with_x_axes({name: spec}, tables.cells)[name]
     headlines = pd.concat([headline_rows(tables.crossovers), _over_second_axis(tables)])
 
-    def on_axis(rows: pd.DataFrame) -> pd.DataFrame:
-        placed = with_x(rows, spec["x_axis"])
-        return _over_threads(placed) if spec["x_axis"] == CPU_THREADS else placed
-
-    tables = replace(
+    sides = replace(
         tables,
-        measurements=on_axis(with_ok_times(tables.measurements)),
-        cells=on_axis(_in_grid_order(tables.cells, spec)),
-        reference_cells=on_axis(tables.reference_cells),
-        ratios=on_axis(_in_grid_order(tables.ratios, spec)),
+        measurements=with_x(with_ok_times(tables.measurements), spec["x_axis"]),
+        cells=with_x(_in_grid_order(tables.cells, spec), spec["x_axis"]),
+        reference_cells=with_x(tables.reference_cells, spec["x_axis"]),
+        ratios=with_x(_in_grid_order(tables.ratios, spec), spec["x_axis"]),
         crossovers=headlines[headlines["status"].isin(["bracketed", "reversed"])],
     )
-    return StudyView(spec, tables, published_table(spec), currency)
+    tables = sides
+    if spec["x_axis"] == CPU_THREADS:
+        names = ("measurements", "cells", "reference_cells", "ratios")
+        tables = replace(sides, **{name: _over_threads(getattr(sides, name)) for name in names})
+    return StudyView(spec, tables, published_table(spec), sides, currency)
 
 
 def _over_second_axis(tables: RunTables) -> pd.DataFrame:

@@ -129,7 +129,7 @@ def _settings(cells: Cells) -> Iterator[Pair]:
                 yield Pair("settings", key, baseline, *names)
 
 
-def baseline_settings(cells: Collection[Cell]) -> dict[str, Any]:
+def baseline_settings(cells: Collection[Any]) -> dict[str, Any]:
     """The baseline settings of a study: `fp32` and `eager`, or a setting's only value; empty without a baseline."""
     baseline: dict[str, Any] = {}
     for axis, usual in BASELINE_SETTINGS.items():

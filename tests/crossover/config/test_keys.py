@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from crossover.config.config_keys import ConfigKeys, schema_file
+from crossover.config.config_keys import ConfigKeys
 from crossover.config.key_types import json_schema
 from crossover.config.study_keys import StudyKeys
 
@@ -41,6 +41,19 @@ def test_every_number_has_bounds_that_its_users_accept() -> None:
     assert len(seeds) == 5
     trials = bounds[".trials"][1] + bounds[".effort.refinement.extra_trials"][1] + bounds["study.quality.seeds"][1]
     assert all(seed + trials < 2**32 for seed in seeds)
+
+
+def schema_file() -> str:
+    """The text of config/schema.yaml, which editors use to check and complete configs and studies."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Crossover configuration",
+        **json_schema(ConfigKeys),
+        "$defs": {"study": json_schema(StudyKeys)},
+    }
+    text = yaml.safe_dump(schema, sort_keys=False, width=120, default_flow_style=None)
+    origin = "# Generated from config_keys.py and study_keys.py; to regenerate, delete this file and run"
+    return f"{origin} tests/crossover/config/test_keys.py.\n{text}"
 
 
 def test_the_schema_for_editors_is_current() -> None:

@@ -28,6 +28,10 @@ def test_a_study_may_change_numbers_of_the_run(folder: Any) -> None:
         ({"sizes": [99]}, "sizes: 99 is not offered by workload 'disc_mlp'; allowed: linear layers from 2 to 16"),
         ({"batch_sizes": [1001]}, "batch_sizes: 1001 is more than dataset 'disc' has; allowed: at most its 1000 rows"),
         (
+            {"workload": "digits_mlp", "sizes": [64], "batch_sizes": [1798]},
+            "batch_sizes: 1798 is more than dataset 'digits' has; allowed: at most its 1797 rows",
+        ),
+        (
             {"workload": "matmul", "sizes": [64], "batch_sizes": [2]},
             "batch_sizes: 2 is not offered by workload 'matmul'",
         ),

@@ -198,6 +198,18 @@ def test_precisions_are_relative_to_the_plain_one_on_the_same_device(view_of: Vi
         assert labelled(axes)["bf16"] == pytest.approx({2: 4, 4: 4, 8: 4})
 
 
+def test_a_lost_cell_of_the_plain_precision_is_a_cross(view_of: View, row: Row) -> None:
+    rows = [
+        row(size=size, device="cuda", precision=precision, **values)
+        for size, precision in product((2, 4), ("fp32", "bf16"))
+        for values in [{"status": "oom", "step_time_s": None} if (size, precision) == (4, "fp32") else {}]
+    ]
+    (axes,) = FIGURES["precisions"].draw(view_of(rows)).axes
+
+    assert labelled(axes)["bf16"] == {2: 1}
+    assert [x for x, _ in marked(axes, "x")] == [4]
+
+
 def test_host_share_is_the_mean_on_a_linear_axis(view_of: View, row: Row) -> None:
     shares = {1: 0.2, 2: 0.4}
     rows = [row(device="cuda", size=4, trial=trial, host_bound_share=share) for trial, share in shares.items()]

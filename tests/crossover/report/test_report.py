@@ -113,7 +113,7 @@ def test_every_kind_status_caveat_and_reason_has_a_wording() -> None:
     """The other statuses do not affect the wording, or have that of a template's last branch."""
     words = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))
     assert set(KINDS) - {"claim"} <= words
-    others = {"faster", "slows", "none_found", "best", "measured", "unknown_capacity", "differ"}
+    others = {"slower", "better", "worse", "none_found", "best", "measured", "unknown_capacity", "differ"}
     others |= {"throughout", "not_found", "see_figures", "no_run"}
     assert {status for statuses in KINDS.values() for status in statuses} - others <= words
     assert set(CAVEATS) - set(FLAGS) <= words

@@ -65,7 +65,7 @@ def test_every_verdict_on_a_claim_has_words(source: str) -> None:
 @pytest.mark.parametrize(
     ("status", "value", "text"),
     [
-        ("less", 0.9, "bf16 takes 10 % less memory than fp32"),
+        ("better", 0.9, "bf16 takes 10 % less memory than fp32"),
         ("equivalent", 1.0, "bf16 needs the same memory as fp32"),
         ("inconclusive", 1.0, "bf16 needs the same memory as fp32"),
         ("inconclusive", 1.5, "no significant difference in memory between bf16 and fp32"),
