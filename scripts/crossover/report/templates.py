@@ -6,6 +6,7 @@ import base64
 import gzip
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,9 @@ class Templates(Environment):
             return self.undefined(obj=obj, name=argument)
 
 
+@cache
 def environment_of(templates: Path, html: bool = False) -> Environment:
-    """The Jinja environment of a folder of templates."""
+    """The Jinja environment of a folder of templates, which compiles each template once."""
     environment = Templates(
         loader=FileSystemLoader(templates),
         autoescape=html,

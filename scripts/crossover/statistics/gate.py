@@ -25,7 +25,7 @@ from crossover.statistics.intervals import (
     ratio_of,
     t_quantile,
 )
-from crossover.statistics.run_comparison import MARGIN, MISSING, NO_DATA, compare_runs, times_s
+from crossover.statistics.run_comparison import MARGIN, MISSING, NO_DATA, cells_of, compare_runs, times_s
 from crossover.statistics.shrinkage import with_shared_spread
 from crossover.tables.guards import SETTING_COLUMNS, differing_environments
 from crossover.tables.registry import CELL_AXES
@@ -151,17 +151,17 @@ def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     judged = comparison.index[comparison["ratio_low"].notna()]
     keys = list(comparison.loc[judged, CELL_AXES].itertuples(index=False, name=None))
     old, new = (_means(run, keys) for run in (first, second))
-    comparison["detectable"] = pd.Series(dtype="Float64")
-    for index, before, after in zip(judged, old, new, strict=True):
+    intervals = []
+    for before, after in zip(old, new, strict=True):
         ratio, difference = ratio_of(after, before, len(keys)), after - before
         quantiles = t_quantile(difference.freedom, len(keys)) + t_quantile(difference.freedom, 1, 2 * POWER - 1)
-        detectable = math.exp(float(quantiles) * math.sqrt(difference.variance))
-        comparison.loc[index, ["ratio_low", "ratio_high", "detectable"]] = [ratio.low, ratio.high, detectable]
-    return comparison
+        intervals.append((ratio.low, ratio.high, math.exp(float(quantiles) * math.sqrt(difference.variance))))
+    columns = pd.DataFrame(intervals, judged, ["ratio_low", "ratio_high", "detectable"], dtype="Float64")
+    return comparison.assign(**columns.reindex(comparison.index))
 
 
 def _means(run: pd.DataFrame, keys: Sequence[tuple[object, ...]]) -> list[SampleMean]:
-    cells = dict(iter(run.groupby(CELL_AXES, sort=False)))
+    cells = cells_of(run)
     means = [SampleMean.of_times(times_s(cells[key])) for key in keys]
     shared_means = with_shared_spread(means, CLOCK_RESOLUTION)
     return [

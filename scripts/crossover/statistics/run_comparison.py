@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from crossover.statistics.cells import rows_of_cells
 from crossover.statistics.intervals import COMPARISONS, compared, ratio_over_trials
 from crossover.tables.registry import CELL_AXES
 
@@ -30,6 +34,9 @@ COMPARISON_COLUMNS = (
 )
 """The columns of a comparison other than the axes of its cell."""
 
+Cell = Mapping[str, NDArray[Any]]
+"""The columns of a cell's trials."""
+
 
 def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """One row per cell of either run, in the order of the first; cells that only the second run has come last.
@@ -42,7 +49,7 @@ def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     To compare cells that differ in an axis, such as the same cells in two studies, give the axis the same value in both
     runs: `compare_runs(first, second.assign(study="name in the first"))`.
     """
-    firsts, seconds = (dict(iter(run.groupby(CELL_AXES, sort=False))) for run in (first, second))
+    firsts, seconds = (cells_of(run) for run in (first, second))
     rows = [
         dict(zip(CELL_AXES, key, strict=True)) | _compare_cell(firsts.get(key), seconds.get(key))
         for key in dict.fromkeys([*firsts, *seconds])
@@ -51,7 +58,18 @@ def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CELL_AXES, *COMPARISON_COLUMNS]).convert_dtypes().astype(types)
 
 
-def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> dict[str, object]:
+def cells_of(run: pd.DataFrame) -> dict[tuple[object, ...], Cell]:
+    """The columns of each cell's trials that a comparison needs, by the cell's axes."""
+    # Arrays are much faster than a pandas table per cell.
+    names = [name for name in (*CELL_AXES, "status", "step_time_s", *CODE_COLUMNS) if name in run]
+    columns = {name: run[name].to_numpy(object) for name in names}
+    return {
+        tuple(columns[axis][rows[0]] for axis in CELL_AXES): {name: values[rows] for name, values in columns.items()}
+        for rows in rows_of_cells(run)
+    }
+
+
+def _compare_cell(first: Cell | None, second: Cell | None) -> dict[str, object]:
     first_s, second_s = times_s(first), times_s(second)
     row: dict[str, object] = {
         "verdict": NO_DATA,
@@ -72,7 +90,7 @@ def _compare_cell(first: pd.DataFrame | None, second: pd.DataFrame | None) -> di
     return row
 
 
-def _compare_code(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, object]:
+def _compare_code(first: Cell, second: Cell) -> dict[str, object]:
     models, keys, packages = (
         [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
     )
@@ -105,16 +123,16 @@ def _differing_packages(*runs: set[str]) -> str:
     )
 
 
-def _values(cell: pd.DataFrame, column: str) -> set[str]:
+def _values(cell: Cell, column: str) -> set[str]:
     """The values of a cell's trials; empty if an older run lacks the column."""
     return {value for value in cell[column] if pd.notna(value)} if column in cell else set()
 
 
-def times_s(cell: pd.DataFrame | None) -> list[float]:
-    return [] if cell is None else [float(time) for time in cell.loc[cell["status"] == "ok", "step_time_s"]]
+def times_s(cell: Cell | pd.DataFrame | None) -> list[float]:
+    return [] if cell is None else [float(time) for time in cell["step_time_s"][cell["status"] == "ok"]]
 
 
-def _statuses(cell: pd.DataFrame | None) -> str | None:
+def _statuses(cell: Cell | None) -> str | None:
     return None if cell is None else " ".join(dict.fromkeys(cell["status"]))
 
 

@@ -27,7 +27,7 @@ def simulated(row: Row) -> Callable[..., list[Gate]]:
         random = np.random.default_rng(0)
         plain = pd.DataFrame(
             [row(size=size, trial=trial) for size in range(1, cells + 1) for trial in range(1, trials + 1)]
-        )[[*row(), "model"]]
+        )
         number, size = options.pop("identical", 0), plain["size"].to_numpy(int)
 
         def run(spreads: Any, slowdown: float = 1.0) -> pd.DataFrame:
