@@ -11,11 +11,16 @@ import pandas as pd
 import pytest
 from scipy.interpolate import PchipInterpolator
 
+from crossover.answers.memory import memory_answers
+from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import CAVEATS, KINDS
 from crossover.report.study_rows import row_of
 from crossover.report.templates import environment_of
+from crossover.statistics.cells import summarise
+from crossover.statistics.quality import quality_table
+from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.frames import records
-from crossover.tables.run_tables import TABLES
+from crossover.tables.run_tables import TABLES, table_of
 from report_pages import TEMPLATES, study, tables_of
 
 Row = Callable[..., dict[str, Any]]
@@ -103,56 +108,42 @@ def test_without_an_accelerator_all_numbers_of_cores_are_one_series(row: Row) ->
     assert first["series"] == 1
 
 
-def test_the_name_of_sizes_may_be_that_of_a_method_of_mappings(series: Row) -> None:
-    answer = only(answers(series(50e-6, size_name="items")), "crossover")
-    assert WORDS.statement(answer).startswith("GPU faster at every size measured, ")
-
-
-@pytest.mark.parametrize("steps", [None, 2000])
-def test_longer_start_up_is_paid_back_after_a_number_of_steps(series: Row, steps: int | None) -> None:
-    """At the largest size the CPU takes 10 ms per step, the GPU 2 ms and 2 s more start-up: payback is 250 steps."""
-    rows = with_startups(series(2e-3))
-    answer = only(answers(rows, study(steps_per_run=steps)), "payback")
-    assert (answer["main"], answer["winner"]) == (steps is not None, "GPU")
-    assert answer["value"] == pytest.approx(250, rel=1e-3)
-    assert answer["low"] < 250 < answer["high"]
-    sentence = WORDS.statement(answer)
-    assert sentence.startswith("GPU ahead after 250 steps at 10,000 linear layers (95 % CI 24")
-    assert sentence.endswith(": 2.00 s more start-up")
-
-
 @pytest.mark.parametrize(
-    ("steps", "status", "sentence"),
+    ("steps_per_run", "steps", "status", "sentence"),
     [
-        (1000, "bracketed", "GPU faster above 4,"),
-        (200, "above_range", "CPU faster at every size measured"),
+        (None, None, None, None),
+        (1000, 1000, "bracketed", "GPU faster above 4,"),
+        # Batches have 100 samples.
+        ({"epochs": 20, "samples": 999}, 200, "above_range", "CPU faster at every size measured"),
     ],
 )
-def test_whole_runs_have_another_crossover_than_steps(series: Row, steps: int, status: str, sentence: str) -> None:
-    """The GPU takes 2.5 s + 2 ms per step; the CPU 0.5 s + 0.1, 1 and 10 ms: step times cross at size 2,000."""
-    rows = with_startups(series(2e-3))
-    answered = answers(rows, study(steps_per_run=steps))
-    (answer,) = [answer for answer in of_kind(answered, "crossover") if answer["cost"] == "run"]
-    assert (answer["status"], answer["main"], answer["capacity"]) == (status, True, steps)
-    assert WORDS.scope(answer) == f"in a run of {steps:,} steps, start-up included"
-    assert WORDS.statement(answer).startswith(sentence)
-    if status == "bracketed":
-        ratios = (0.5 + steps * np.array(SIZES) * 1e-6) / (2.5 + steps * 2e-3)
-        curve = PchipInterpolator(np.log(SIZES), np.log(ratios))
-        assert answer["value"] == pytest.approx(float(np.exp(curve.roots(extrapolate=False)[0])), rel=0.01)
-        assert answer["low"] < answer["value"] < answer["high"]
+def test_longer_start_up_is_paid_back_and_moves_the_crossover_of_whole_runs(
+    series: Row, steps_per_run: Any, steps: int | None, status: str, sentence: str
+) -> None:
+    """The GPU takes 2.5 s + 2 ms per step; the CPU 0.5 s + 0.1, 1 and 10 ms: step times cross at size 2,000, and at the
+    largest size payback is 2 s / 8 ms = 250 steps.
+    """
+    answered = answers(with_startups(series(2e-3)), study(steps_per_run=steps_per_run))
+    payback = only(answered, "payback")
+    assert (payback["main"], payback["winner"]) == (steps is not None, "GPU")
+    assert payback["value"] == pytest.approx(250, rel=1e-3)
+    assert payback["low"] < 250 < payback["high"]
+    statement = WORDS.statement(payback)
+    assert statement.startswith("GPU ahead after 250 steps at 10,000 linear layers (95 % CI 24")
+    assert statement.endswith(": 2.00 s more start-up")
 
-
-def test_a_run_given_in_epochs_has_its_number_of_steps(series: Row) -> None:
-    rows = with_startups(series(2e-3))
-    (answer,) = [
-        answer
-        for answer in answers(rows, study(steps_per_run={"epochs": 10, "samples": 1000}))
-        if answer["cost"] == "run"
-    ]
-    batch_size = rows[0]["batch_size"]
-    assert answer["capacity"] == 10 * -(-1000 // batch_size)
-    assert WORDS.scope(answer | {"capacity": None}) == "in a whole run, start-up included"
+    of_runs = [answer for answer in of_kind(answered, "crossover") if answer["cost"] == "run"]
+    assert len(of_runs) == (steps is not None)
+    for answer in of_runs:
+        assert (answer["status"], answer["main"], answer["capacity"]) == (status, True, steps)
+        assert WORDS.scope(answer) == f"in a run of {steps:,} steps, start-up included"
+        assert WORDS.scope(answer | {"capacity": None}) == "in a whole run, start-up included"
+        assert WORDS.statement(answer).startswith(sentence)
+        if status == "bracketed":
+            ratios = (0.5 + steps * np.array(SIZES) * 1e-6) / (2.5 + steps * 2e-3)
+            curve = PchipInterpolator(np.log(SIZES), np.log(ratios))
+            assert answer["value"] == pytest.approx(float(np.exp(curve.roots(extrapolate=False)[0])), rel=0.01)
+            assert answer["low"] < answer["value"] < answer["high"]
 
 
 @pytest.mark.parametrize(
@@ -166,8 +157,10 @@ def test_a_run_given_in_epochs_has_its_number_of_steps(series: Row) -> None:
 def test_a_side_that_leads_at_all_sizes_has_its_range_of_speedups(
     series: Row, gpu_s: float, status: str, sides: tuple[str, str], reach: float, ratios: tuple[float, float]
 ) -> None:
-    answer = only(answers(series(gpu_s)), "crossover")
+    """The name of sizes may be that of a method of mappings."""
+    answer = only(answers(series(gpu_s, size_name="items")), "crossover")
     assert (answer["status"], answer["winner"], answer["loser"]) == (status, *sides)
+    assert WORDS.statement(answer).startswith(f"{sides[0]} faster at every size measured, ")
     assert answer["reach"] == reach
     assert (answer["smallest"], answer["largest"]) == (100, 10_000)
     assert (answer["ratio_low"], answer["ratio_high"]) == pytest.approx(ratios)
@@ -222,8 +215,6 @@ def test_caveats_are_flags_in_the_bracket_and_lost_cells_of_the_series(series: R
     for trial in rows:
         if trial["device"] == "cuda" and trial["size"] == 100:
             trial["flag_names"] = ["drift"]
-    assert only(answers(rows), "crossover")["caveats"] == []
-    for trial in rows:
         if trial["device"] == "cuda" and trial["size"] == 10_000:
             trial["flag_names"] = ["throttled"]
     assert only(answers(rows), "crossover")["caveats"] == ["throttled"]
@@ -255,13 +246,13 @@ def test_the_series_of_the_published_crossover_comes_first(series: Row, protocol
 
 
 def test_transfers_shift_the_crossover(series: Row) -> None:
-    apart = only(answers(series(4e-3, protocol="as_published") + series(2e-3)), "transfers")
-    assert (apart["status"], apart["value"]) == ("differ", pytest.approx(2))
-    assert 1 < apart["low"] < 2 < apart["high"]
-    tie = only(answers(series(2.001e-3, protocol="as_published") + series(2e-3)), "transfers")
+    tied = series(2.001e-3, protocol="as_published")
+    rows = tied + series(4e-3, protocol="from_host") + series(8e-3, protocol="from_pageable") + series(2e-3)
+    tie, pinned, pageable = of_kind(answers(rows), "transfers")
     assert (tie["status"], tie["low"] < 1 < tie["high"]) == ("inconclusive", True)
-    serving = series(4e-3, protocol="from_host") + series(8e-3, protocol="from_pageable") + series(2e-3)
-    assert [WORDS.statement(answer) for answer in of_kind(answers(serving), "transfers")] == [
+    assert (pinned["status"], pinned["value"]) == ("differ", pytest.approx(2))
+    assert 1 < pinned["low"] < 2 < pinned["high"]
+    assert [WORDS.statement(answer) for answer in (pinned, pageable)] == [
         f"Crossover of GPU over CPU with transfers from {memory} host memory and back in each step: at {times} times "
         "its size on resident data"
         for times, memory in (("2.00", "pinned"), ("4.00", "pageable"))
@@ -444,7 +435,7 @@ def test_without_both_sides_asks_have_no_answer(row: Row) -> None:
 def test_memory_is_a_limit_if_a_cell_ran_out_of_it(row: Row) -> None:
     on_gpu = {"device": "cuda", "device_memory_bytes": 100, "peak_allocated_bytes": 95}
     rows = [row(size=2, **on_gpu), row(size=3, **on_gpu | {"peak_allocated_bytes": 50})]
-    full = only(answers(rows), "memory")
+    (full,) = memory_answers(summarise(pd.DataFrame(rows)))
     assert (full["status"], full["value"], full["capacity"]) == ("nearly_full", 95, 100)
     assert (full["device"], full["place"]) == ("GPU (Brand G1)", "2 linear layers")
     assert only(answers(rows[1:]), "memory")["status"] == "no_limit"
@@ -468,22 +459,21 @@ def test_settings_are_compared_in_memory_at_the_largest_common_size(
     assert answer["place"] == "3 linear layers, batch 100"
 
 
-@pytest.mark.parametrize(
-    ("search", "status", "value"),
-    [
+def test_the_largest_batch(row: Row) -> None:
+    cases: list[tuple[dict[str, Any], str, float | None]] = [
         ({"status": "ok", "batch_size": 64, "smallest_failing": 65}, "fits", 64),
         ({"status": "ok", "batch_size": 64}, "all_fit", 64),
         ({"status": "oom", "smallest_failing": 1}, "none_fits", 1),
         ({"status": "timeout", "largest_fitting": 32}, "stopped", 32),
         ({"status": "timeout"}, "not_found", None),
-    ],
-)
-def test_the_largest_batch(row: Row, search: dict[str, Any], status: str, value: float | None) -> None:
-    cell = row(device="cuda")
-    axes = {name: cell[name] for name in ("study", "workload", "variant", "protocol", "precision", "execution", "size")}
+    ]
+    axes = {name: row()[name] for name in ("study", "workload", "variant", "protocol", "precision", "execution")}
     on_gpu = {"machine": "here", "device": "cuda", "device_name": "Brand G1", "memory_limit_bytes": 8_000_000_000}
-    answer = only(answers([cell], searches=[axes | on_gpu | search]), "largest_batch")
-    assert (answer["status"], answer["value"], answer["capacity"]) == (status, value, 8e9)
+    searches = [axes | on_gpu | {"size": size} | search for size, (search, _, _) in enumerate(cases, 1)]
+    answered = of_kind(answers([row(device="cuda")], searches=searches), "largest_batch")
+    assert [(answer["status"], answer["value"], answer["capacity"]) for answer in answered] == [
+        (status, value, 8e9) for _, status, value in cases
+    ]
 
 
 def trainings(row: Row, accuracies: dict[str, float], seeds: int = 4, rows: int = 1000) -> list[dict[str, Any]]:
@@ -497,6 +487,14 @@ def trainings(row: Row, accuracies: dict[str, float], seeds: int = 4, rows: int 
         predictions = np.where(numbers < round(rows * accuracy), labels, 1 - labels)
         trained += [values | {"seed": seed, "predictions": predictions} for seed in range(seeds)]
     return trained
+
+
+def quality_of(trained: list[dict[str, Any]]) -> dict[str, Any]:
+    """The answer on these trainings, as a row of table `answers`."""
+    table = quality_table(pd.DataFrame(trained, columns=arrow_schema(Training).names), {})
+    (answer,) = records(table_of("answers", [quality_answer(table)]))
+    assert answer["status"] in KINDS["quality"]
+    return answer
 
 
 @pytest.mark.parametrize(
@@ -514,7 +512,7 @@ def trainings(row: Row, accuracies: dict[str, float], seeds: int = 4, rows: int 
 def test_quality_is_decided_by_the_whole_interval(
     row: Row, accuracies: dict[str, float], status: str, winner: str, loser: str, value: float
 ) -> None:
-    answer = only(answers([row()], study(figures=[]), trainings=trainings(row, accuracies)), "quality")
+    answer = quality_of(trainings(row, accuracies))
     assert [answer[name] for name in ("status", "winner", "loser")] == [status, winner, loser]
     assert (answer["quantity"], answer["data"], answer["capacity"]) == ("accuracy", "1,000 rows of disc", 0.01)
     assert answer["value"] == pytest.approx(value, abs=1e-9)
@@ -530,15 +528,15 @@ def test_quality_needs_two_seeds_a_baseline_a_gpu_and_several_predicted_classes(
         "nothing_learnt": [values | {"predictions": np.zeros(1000, int)} for values in trained],
     }
     for status, rows in cases.items():
-        assert only(answers([row()], study(figures=[]), trainings=rows), "quality")["status"] == status
+        assert quality_of(rows)["status"] == status
 
 
 def test_failed_trainings_are_a_caveat(row: Row) -> None:
     trained = trainings(row, {"cuda_fp32": 0.5, "cuda_bf16": 0.5})
-    spec = study(figures=[])
-    assert only(answers([row()], spec, trainings=trained), "quality")["caveats"] == []
+    assert not quality_of(trained)["caveats"]
     failed = [*trained[:-4], *(values | {"status": "oom"} for values in trained[-4:])]
-    answer = only(answers([row()], spec, trainings=[values | {"generated_data": True} for values in failed]), "quality")
+    generated = [values | {"generated_data": True} for values in failed]
+    answer = only(answers([row()], study(figures=[]), trainings=generated), "quality")
     assert (answer["status"], answer["caveats"]) == ("equivalent", ["lost_cells"])
     assert answer["data"] == "1,000 generated rows"
 

@@ -19,8 +19,11 @@ from crossover import thresholds as thresholds_reader
 from crossover.answers.thresholds import thresholds_of
 from crossover.report.report import Run, write_report
 from crossover.report.templates import amount_text, environment_of
+from crossover.statistics.bounds import bounds_of
+from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.ratios import ratios_of
+from crossover.statistics.references import agreeing
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
 from crossover.tables.references import Facts, Reference
@@ -31,6 +34,7 @@ from report_pages import CONFIG, TEMPLATES, study, tables_of
 Row = Callable[..., dict[str, Any]]
 SIZES = (100, 1000, 10_000)
 STUDY = "disc_depth"
+WORDS: Any = environment_of(TEMPLATES).get_template("words.j2").module
 FACTS = Facts("h200", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3", None, "Linux", "abc", None)
 
 
@@ -96,30 +100,28 @@ def test_a_gpu_of_a_reference_is_compared_with_the_cpu_here(with_reference: RunT
 
 
 def test_a_crossover_with_a_reference_is_only_a_range(with_reference: RunTables) -> None:
-    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     (answer,) = of_kind(with_reference, "reference")
     low, high = (amount_text(answer[end], answer["unit"]) for end in ("low", "high"))
-    assert words.statement(answer).endswith(f" (reference, 2026-11-23): {low} to {high} linear layers")
+    assert WORDS.statement(answer).endswith(f" (reference, 2026-11-23): {low} to {high} linear layers")
     one_end = {"above": answer | {"high": None}, "below": answer | {"low": None}}
     for word, end in (("above", low), ("below", high)):
-        assert words.statement(one_end[word]).endswith(f" (reference, 2026-11-23): {word} {end} linear layers")
+        assert WORDS.statement(one_end[word]).endswith(f" (reference, 2026-11-23): {word} {end} linear layers")
     whole = answer | {"low": answer["smallest"], "high": answer["largest"]}
-    assert ": not narrowed down (" in words.statement(whole)
+    assert ": not narrowed down (" in WORDS.statement(whole)
     ends = {"bracket_low": answer["smallest"], "bracket_high": None, "low": None, "high": None}
     smallest = amount_text(answer["smallest"], answer["unit"])
     by_single_trials = f": not narrowed down by single trials (above {smallest} linear layers)"
-    assert words.statement(answer | ends).endswith(by_single_trials)
-    assert words.notes(answer) == "95 % CI; allowing for this host's CPU, 4.00x slower"
+    assert WORDS.statement(answer | ends).endswith(by_single_trials)
+    assert WORDS.notes(answer) == "95 % CI; allowing for this host's CPU, 4.00x slower"
     wider = answer | {"low": answer["low"] / 2}
     lowest = amount_text(wider["low"], answer["unit"])
-    assert f" above {lowest} to {high} linear layers, by series" in words.summed([answer, wider])
+    assert f" above {lowest} to {high} linear layers, by series" in WORDS.summed([answer, wider])
 
 
 @pytest.mark.parametrize(
     ("prices", "steps", "sentence"),
     [
         (None, None, "Fastest: CPU of h200 from 100 to 1,000, GPU of h200 at 10,000 linear layers"),
-        ({"here": 0.01, "h200": 1.0}, None, "Cheapest: this CPU at every size measured"),
         (
             {"here": 1.0, "h200": 1.0},
             500,
@@ -134,9 +136,8 @@ def test_machines_are_ranked_by_time_or_money(
     run = tables_of(
         pd.DataFrame(cpu_rows), {STUDY: study(steps_per_run=steps)}, prices=prices, references=[elsewhere()]
     )
-    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     (answer,) = of_kind(run, "ranking")
-    assert words.statement(answer) == sentence
+    assert WORDS.statement(answer) == sentence
     assert (answer["main"], answer["value"]) == (False, 3)
     assert not of_kind(cpu_alone, "ranking")
 
@@ -184,9 +185,9 @@ def test_a_lead_from_a_size_on_is_significant_at_all_larger_sizes(row: Row, here
 
 @pytest.mark.parametrize("change", [{"model_key": "other"}, {"batch_size": 7}, {"precision": "bf16"}, {"study": "s"}])
 def test_only_equal_cells_of_the_same_model_are_compared(cpu_rows: Any, elsewhere: Any, change: dict[str, Any]) -> None:
-    run = tables(cpu_rows, elsewhere(**change))
-    assert not of_kind(run, "reference")
-    assert of_kind(run, "crossover")[0]["main"]
+    here = pd.DataFrame(cpu_rows)
+    assert len(agreeing(here, [elsewhere()]))
+    assert agreeing(here, [elsewhere(**change)]).empty
 
 
 def test_a_reference_changes_no_other_rows(cpu_alone: RunTables, with_reference: RunTables) -> None:
@@ -263,13 +264,9 @@ class TestThresholds:
         self, series_elsewhere: Any, cpu_alone: RunTables, cpu_rows: Any, tmp_path: Path
     ) -> None:
         """With and without a GPU measured elsewhere, for any series or device, and also if several series match."""
-        batches = cpu_rows + [row | {"batch_size": 7} for row in cpu_rows]
-        assert should_use_gpu(read_back(tables(batches), tmp_path), STUDY, 100) is None
-        for thresholds in (
-            series_elsewhere,
-            read_back(cpu_alone, tmp_path),
-            read_back(tables(batches), tmp_path),
-        ):
+        batches = read_back(tables(cpu_rows + [row | {"batch_size": 7} for row in cpu_rows]), tmp_path)
+        assert should_use_gpu(batches, STUDY, 100) is None
+        for thresholds in (series_elsewhere, read_back(cpu_alone, tmp_path), batches):
             assert should_use_gpu(thresholds, STUDY, 100, protocol="resident", default=False) is False
             assert should_use_gpu(thresholds, STUDY, 100, device="cuda", gpu="NVIDIA H200") is None
 
@@ -489,17 +486,18 @@ def test_the_roofs_of_a_reference_limit_its_speedup(
     assert highest["contender"].tolist() == roofs
     assert highest["ratio"].tolist() == pytest.approx(ratios)
     assert (highest["ratio_low"] < highest["ratio"]).all()
-    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    assert not of_kind(run, "reference")
+    assert of_kind(run, "crossover")[0]["main"]
     (answer,) = of_kind(run, "bound")
     assert not answer["main"]
-    assert words.notes(answer) == "a limit by the rates measured there, not an estimate: a step launches many kernels"
+    assert WORDS.notes(answer) == "a limit by the rates measured there, not an estimate: a step launches many kernels"
     if roofs == ["launch"] * 3:
-        assert words.statement(answer) == (
+        assert WORDS.statement(answer) == (
             "On the GPU of h200, the work of a step takes less time than launching one kernel, up to 10,000 linear "
             "layers: at most 800x as fast as this CPU"
         )
         return
-    first, _, second = words.statement(answer).partition("; ")
+    first, _, second = WORDS.statement(answer).partition("; ")
     assert first.startswith("The GPU of h200 would be at most ")
     assert first.endswith("x as fast as this CPU at 10,000 linear layers")
     starting = "up to 100 linear layers, the work takes less time there than launching one kernel"
@@ -511,17 +509,23 @@ def test_a_limit_is_given_only_without_a_measurement(row: Row, elsewhere: Any) -
     plain = [trial | counted for trial in trials(row, "cpu", lambda size: 4e-6 * size)]
     here = [trial | counted for trial in trials(row, "cuda", lambda _: 1e-3)]
     reference = replace(elsewhere(model_key="another"), roofs=table_of("roofs", ROOFS))
-    agreeing = replace(elsewhere(), roofs=table_of("roofs", ROOFS))
+    measured = replace(elsewhere(), roofs=table_of("roofs", ROOFS))
     compiled = [trial | {"execution": "compile"} for trial in plain]
     uncounted = [trial | {"flops_per_step": None} for trial in plain]
     in_bf16 = [trial | {"precision": "bf16"} for trial in plain]
-    assert of_kind(tables(plain, reference), "bound")
+
+    def limits(rows: list[dict[str, Any]], reference: Reference) -> int:
+        measurements = pd.DataFrame(rows)
+        there = agreeing(measurements, [reference])
+        return len(bounds_of(summarise(measurements), measurements, [reference], there))
+
+    assert limits(plain, reference) == len(SIZES)
     for rows, other in (
-        (plain, agreeing),
+        (plain, measured),
         (plain, replace(reference, roofs=table_of("roofs"))),
         (plain + here, reference),
         (compiled, reference),
         (uncounted, reference),
         (in_bf16, reference),
     ):
-        assert not of_kind(tables(rows, other), "bound")
+        assert not limits(rows, other)

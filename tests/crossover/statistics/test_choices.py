@@ -39,14 +39,15 @@ def test_a_summary_is_recovered_from_its_interval() -> None:
 
 @pytest.mark.parametrize(("cells", "fixed"), [(6, None), (6, 0), (56, None)])
 def test_a_significant_choice_among_equal_cells_is_rare(cells: int, fixed: int | None) -> None:
-    """Trials differ by 10 %. At most 5 % of 1,000 choices are significantly faster than another cell."""
+    """Trials differ by 10 %. At most 3 % of 1,000 choices are significantly faster; 5 % were without the
+    correction for several cells."""
     generator = np.random.default_rng(0)
     choices = [
         choose([SampleMean.of_times(times) for times in run], fixed)
         for run in np.exp(generator.normal(0, 0.1, (1000, cells, 3)))
     ]
-    assert sum(choice.ratio.low is not None and choice.ratio.low > 1 for choice in choices) <= 50
-    assert sum(choice.leads for choice in choices) <= 50
+    assert sum(choice.ratio.low is not None and choice.ratio.low > 1 for choice in choices) <= 30
+    assert sum(choice.leads for choice in choices) <= 30
 
 
 def test_the_selection_bias_of_two_equal_cells_by_hand() -> None:
@@ -84,7 +85,7 @@ def test_the_correction_removes_most_of_the_selection_bias() -> None:
     assert naive == pytest.approx(
         -stats.norm.expect(lambda x: 6 * -x * stats.norm.sf(x) ** 5) * 0.1 / math.sqrt(3), rel=0.03
     )
-    corrected = np.mean([fastest(list(cells)).logs.mean() for cells in trials])
+    corrected = np.mean([fastest(list(cells)).logs.mean() for cells in trials[:2000]])
     assert abs(corrected) < 0.4 * abs(naive)
 
 

@@ -55,8 +55,8 @@ def test_the_gate_seldom_fails_for_equal_runs(simulated: Any, trials: int) -> No
 
 @pytest.mark.parametrize(("trials", "by"), [(16, 0.02), (40, 0.05)])
 def test_a_slowdown_of_10_percent_in_one_of_20_cells_is_detected(simulated: Any, trials: int, by: float) -> None:
-    gates = simulated(trials, 1.1, by=by)
-    assert failed(gates) >= 36
+    gates = simulated(trials, 1.1, by=by, count=20)
+    assert failed(gates) >= 18
     assert all(set(gate.slower["size"]) <= {PLANTED} for gate in gates)
 
 
@@ -83,10 +83,10 @@ def test_a_quiet_cell_is_judged_by_its_own_spread_among_noisy_ones(row: Row) -> 
 def test_differences_between_identical_runs_do_not_count(simulated: Any) -> None:
     """Runs differ by 3 % (standard deviation), far more than the spread of their trials suggests.
 
-    With a false-alarm rate of 5 %, three or more of 20 calibrated gates fail in 8 % of simulations.
+    With a false-alarm rate of 5 %, three or more of 10 calibrated gates fail in 1 % of simulations.
     """
-    assert failed(simulated(12, between=0.03, cells=6)) > 10
-    calibrated = simulated(12, between=0.03, cells=6, count=20, identical=5)
+    assert failed(simulated(12, between=0.03, cells=6, count=10)) > 2
+    calibrated = simulated(12, between=0.03, cells=6, count=10, identical=5)
     assert failed(calibrated) <= 2
     assert all(gate.calibration and gate.limit == max(gate.calibration.significant, 0.02) for gate in calibrated)
 

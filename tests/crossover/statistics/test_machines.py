@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from crossover.statistics.cells import hourly_price, summarise
@@ -42,6 +43,12 @@ def ranked(
 def by_side(table: pd.DataFrame, column: str) -> list[tuple[str, Any]]:
     names = {side: name for name, side in SIDES.items()}
     return [(names[row["machine"], row["device"]], row[column]) for row in records(table)]
+
+
+def repeated(values: Mapping[str, Any], **columns: NDArray[Any]) -> pd.DataFrame:
+    """Trials that differ in these columns only."""
+    rows = np.zeros(len(columns["size"]), int)
+    return pd.DataFrame([values]).iloc[rows].reset_index(drop=True).assign(**columns)
 
 
 def around(seconds: float, spread: float = 0.01) -> list[float]:
@@ -154,11 +161,11 @@ def test_a_side_ranked_behind_is_seldom_faster_than_the_first(
     """Trials differ by 5 %. At most 5 % of 1,000 points rank a side behind a first side that is truly slower."""
     times_s = dict(zip(SIDES, truth, strict=True))
     draws = np.random.default_rng(1).normal(0, 0.05, (3, 1000, 4))
-    seconds = {
-        side: {size: (times_s[side] * np.exp(logs)).tolist() for size, logs in enumerate(of_side, 1)}
-        for side, of_side in zip(SIDES, draws, strict=True)
-    }
-    table = ranked(row, seconds)
+    sides, sizes, numbers = np.indices(draws.shape).reshape(3, -1)
+    machines, devices = (np.array(names)[sides] for names in zip(*SIDES.values(), strict=True))
+    seconds = np.array(truth)[sides] * np.exp(draws.ravel())
+    trials = repeated(row(), machine=machines, device=devices, size=sizes + 1, trial=numbers, step_time_s=seconds)
+    table = machines_of(summarise(trials), {STUDY: "size"}, {STUDY: None})
     table["true_s"] = [times_s[side] for side, _ in by_side(table, "cost_rank")]
     first_s = table[table["cost_rank"] == 1].set_index("size")["true_s"]
     behind = table[table["behind"].astype(bool)]
@@ -171,13 +178,11 @@ def test_the_interval_of_a_reference_covers_other_hosts_of_its_kind(row: Row) ->
     random = np.random.default_rng(1)
     hosts = np.exp(random.normal(0, EAGER_SPREAD / math.sqrt(2), (400, 2)))
     trials = np.exp(random.normal(0, 0.03, (400, 3)))
-    rows = [
-        row(machine=machine, device="cuda", size=size + 1, trial=trial + 1, step_time_s=time_s)
-        for size in range(400)
-        for machine in ("h100", "other")
-        for trial, time_s in enumerate(hosts[size, 0] * trials[size])
-    ]
-    table = machines_of(summarise(pd.DataFrame(rows), origin="reference"), {STUDY: "size"}, {STUDY: None})
+    sizes, machines, numbers = np.indices((400, 2, 3)).reshape(3, -1)
+    seconds = hosts[sizes, 0] * trials[sizes, numbers]
+    values = {"machine": np.array(["h100", "other"])[machines], "size": sizes + 1, "trial": numbers + 1}
+    rows = repeated(row(device="cuda"), **values, step_time_s=seconds)
+    table = machines_of(summarise(rows, origin="reference"), {STUDY: "size"}, {STUDY: None})
     of_reference = table[table["machine"] == "h100"].sort_values("size")
     other = hosts[:, 1]
     covered = ((of_reference["step_time_low_s"] <= other) & (other <= of_reference["step_time_high_s"])).mean()
