@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from crossover.config.models import Model
 from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.machine.threads import THREAD_VARIABLES
-from crossover.measurement.process import attempts, child
+from crossover.measurement.process import child
 from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import TrialJob
@@ -47,7 +48,8 @@ def test_a_trial_imports_no_files_named_like_modules_of_python_and_leaves_no_tem
     job: TrialJob, isolation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """torch makes a temporary folder for its compiler as soon as an optimizer is built."""
-    monkeypatch.setattr(attempts.tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # so that it follows the variable
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     for name in ("statistics", "queue", "resource", "platform", "profile", "types", "random", "logging", "torch"):
         Path(f"{name}.py").write_text("raise RuntimeError('imported')")
@@ -107,7 +109,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
 SHARED_HEAP = """
 import os
 from pathlib import Path
-from crossover.measurement.process import attempts, child
+from crossover.measurement.process import child
 
 def shared_kib():
     of_heap = False
