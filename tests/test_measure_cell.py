@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossover.config.studies import Cell
 from crossover.config.words import AXES
 from crossover.measurement.process.jobs import Outcome
 from measure_cell import answer_of, parse_arguments
@@ -24,24 +24,20 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_points(tmp_path_factory.mktemp("data") / "points.safetensors")
 
 
-def measure(
-    dataset: Path,
-    output: Path,
-    cell: Cell = CELL,
-    *extra: str,
-    prefix: tuple[str, ...] = (),
-    threads: int | str = 1,
-    **environment: str,
-) -> dict[str, Any]:
-    options = trial_options(cell, seed=0, cpu_threads=threads, time_limit_s=60, effort=EFFORT)
-    done = run_script([*options, f"--dataset={dataset}", f"--output={output}", *extra], *prefix, **environment)
-    assert done.returncode == 0, done.stderr
-    return read_row(output)
-
-
-def test_a_trial_writes_one_row(dataset: Path, tmp_path: Path) -> None:
+def test_a_trial_writes_one_row_and_its_supervising_process_does_not_import_torch(
+    dataset: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "deep" / "row.parquet"
+    options = trial_options(CELL, seed=0, cpu_threads=2, time_limit_s=60, effort=EFFORT, isolation="process")
+    code = (
+        f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import measure_cell; "
+        "measure_cell.main(sys.argv[1:]); print({'torch', 'numpy', 'pyarrow', 'pandas'} & set(sys.modules))"
+    )
     limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # as set by Snakemake
-    row = measure(dataset, tmp_path / "deep" / "row.parquet", threads=2, **limits)
+    command = [sys.executable, "-c", code, *options, f"--dataset={dataset}", f"--output={output}"]
+    done = subprocess.run(command, env={**os.environ, **limits}, capture_output=True, text=True, timeout=600)
+    assert done.stdout.endswith("\nset()\n"), done.stdout + done.stderr
+    row = read_row(output)
     assert (row["status"], row["trial"], row["parameters"], row["threads"]) == ("ok", 1, 70, 2)
     assert {axis: row[axis] for axis in AXES} == {axis: getattr(CELL, axis) for axis in AXES}
     samples = row["samples_s"]
@@ -61,22 +57,14 @@ def test_a_trial_writes_one_row(dataset: Path, tmp_path: Path) -> None:
 
 def test_running_out_of_memory_is_a_row(dataset: Path, tmp_path: Path) -> None:
     """The weights of sixteen layers take 11 GB, and the process may map 4 GB."""
+    options = trial_options(replace(CELL, size=16), seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT)
     limit = ("prlimit", f"--as={4 * 2**30}")
-    row = measure(dataset, tmp_path / "row.parquet", replace(CELL, size=16), prefix=limit)
+    done = run_script([*options, f"--dataset={dataset}", f"--output={tmp_path / 'row.parquet'}"], *limit)
+    assert done.returncode == 0, done.stderr
+    row = read_row(tmp_path / "row.parquet")
     assert row["status"] == "oom"
     assert "can't allocate memory" in row["reason"]
     assert row["step_time_s"] is None
-
-
-def test_the_supervising_process_does_not_import_torch(dataset: Path, tmp_path: Path) -> None:
-    options = trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60, effort=EFFORT, isolation="process")
-    arguments = [*options, f"--dataset={dataset}", f"--output={tmp_path / 'row.parquet'}"]
-    code = (
-        f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import measure_cell; "
-        f"measure_cell.main({arguments!r}); print({{'torch', 'numpy', 'pyarrow', 'pandas'}} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
-    assert done.stdout.endswith("\nset()\n"), done.stdout + done.stderr
 
 
 def test_help_works_in_a_bare_environment() -> None:

@@ -40,11 +40,13 @@ def path_of(trial: Mapping[str, Any], results: Path) -> Path:
     return results / "cells" / CELL_PATH.format(**trial) / f"trial-{trial['trial']}.parquet"
 
 
-def make_run(results: Path, trials: list[dict[str, Any]], references: Sequence[str] = ()) -> None:
+def make_run(
+    results: Path, trials: list[dict[str, Any]], figures: Sequence[str] = (), references: Sequence[str] = ()
+) -> None:
     results.mkdir()
     plan = plan_file.Plan(
         config=CONFIG | {"results": "elsewhere/results"},
-        studies={"disc_depth": study(sizes=[2, 8])},
+        studies={"disc_depth": study(sizes=[2, 8], figures=list(figures))},
         devices=["cpu", "cuda"],
         cells=[],
         trials=1,
@@ -104,7 +106,7 @@ def test_an_unfinished_run_is_compared_with_a_reference_that_still_exists(
     measurements = pd.DataFrame(measured).reindex(columns=list(COLUMNS))
     write_reference(measurements, "far", None, tmp_path / "far")
     cpu = [trial for trial in measured if trial["device"] == "cpu"]
-    make_run(tmp_path / "run", cpu, [str(tmp_path / "far"), str(tmp_path / "gone")])
+    make_run(tmp_path / "run", cpu, ["times"], [str(tmp_path / "far"), str(tmp_path / "gone")])
     for trial in cpu:
         write_trial(trial, tmp_path / "run")
     report_rows.main([str(tmp_path / "run")])
@@ -114,11 +116,12 @@ def test_an_unfinished_run_is_compared_with_a_reference_that_still_exists(
 def test_runs_of_two_machines_are_reported_together(tmp_path: Path, trials: list[dict[str, Any]]) -> None:
     """The second machine takes twice as long, and its run never wrote a report."""
     for name, factor in (("h200", 1), ("laptop", 2)):
-        make_run(tmp_path / name, trials)
+        make_run(tmp_path / name, trials, ["times"])
         for trial in trials:
             write_trial(trial | {"step_time_s": factor * trial["step_time_s"]}, tmp_path / name)
     output = tmp_path / "both"
     report_rows.main([f"{name}={tmp_path / name}" for name in ("h200", "laptop")] + ["--output", str(output)])
+    assert (output / "figures" / "disc_depth" / "times.svg").is_file()
     ratios = read_table(output / "ratios.parquet")
     of_machines = ratios[ratios["pair"] == "machine"]
     assert of_machines["ratio"].tolist() == pytest.approx([0.5] * 4)

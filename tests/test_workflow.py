@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -31,12 +32,19 @@ ROWS = {("disc_depth", "resident", size) for size in (2, 3)} | {
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[WorkflowCopy, str]:
     """A workflow whose main job has run with the README's command, and its output."""
     workflow = WorkflowCopy(tmp_path_factory.mktemp("finished") / "workflow")
+    workflow.config(reference=["h100"])  # each of them takes seconds
     return workflow, workflow.run("--resources", "gpu=1")
 
 
 @pytest.fixture
 def ran(finished: tuple[WorkflowCopy, str], tmp_path: Path) -> WorkflowCopy:
     return WorkflowCopy.copy_of(finished[0], tmp_path / "copy")
+
+
+@pytest.fixture
+def results(finished: tuple[WorkflowCopy, str], tmp_path: Path) -> Path:
+    """A copy of the results, without the rest of the workflow."""
+    return Path(shutil.copytree(finished[0].results, tmp_path / "copied"))
 
 
 @pytest.fixture
@@ -116,122 +124,103 @@ def with_values(column: str, change: Callable[[Any], Any]) -> Callable[[pa.Table
 MEASURED = "measurements.parquet"
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "finding"),
-    [
-        (
-            MEASURED,
-            with_values("step_time_s", lambda time: 0.5 * time),
-            "trial 1: step_time_s .*, but the median of its samples is",
-        ),
-        (MEASURED, lambda table: table.slice(1), "differs from what the rows in cells/ give: 5 rows; expected: 6"),
-        (MEASURED, with_values("trial", lambda _: 2), "trials 2; expected: 1 to 1"),
-        (MEASURED, lambda table: table.drop_columns(["energy_j"]), "column 'energy_j' is missing"),
-        ("ratios.parquet", lambda table: table.slice(1), "differs from what the rows give.*: [0-9]+ rows; expected: "),
-    ],
-)
-def test_a_planted_edit_is_found(
-    ran: WorkflowCopy,
-    name: str,
-    change: Callable[[pa.Table], pa.Table],
-    finding: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_edited_trials_are_found(results: Path) -> None:
+    edited(results, MEASURED, with_values("step_time_s", lambda time: 0.5 * time))
+    edited(results, MEASURED, lambda table: pa.concat_tables([table.slice(2), table.slice(0, 1)]))
+    edited(results, MEASURED, with_values("trial", lambda _: 2))
+    findings = "\n".join(finding.what for finding in check_run.check_trials(results))
+    assert re.search("trial 1: step_time_s .*, but the median of its samples is", findings)
+    assert "trials 2; expected: 1 to 1" in findings
+    assert "differs from what the rows in cells/ give: 5 rows; expected: 6" in findings
+
+
+def test_a_lost_column_is_found_although_the_checksums_agree(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(ran.path)
-    edited(ran.results, name, change)
-    with_new_checksums(ran.results)
-    assert check_run.main(["results", "--json=check.json"]) == 1
-    content = json.loads(Path("check.json").read_text())
+    (results / "plan.json").unlink()  # so that the tables are not computed again
+    edited(results, MEASURED, lambda table: table.drop_columns(["energy_j"]))
+    with_new_checksums(results)
+    assert check_run.main([str(results), f"--json={tmp_path / 'check.json'}"]) == 1
+    content = json.loads((tmp_path / "check.json").read_text())
     assert not content["valid"]
-    assert re.search(finding, "\n".join(entry["what"] for entry in content["findings"])), content
+    (wrong,) = (entry["what"] for entry in content["findings"] if entry["is_wrong"])
+    assert "column 'energy_j' is missing" in wrong
     assert "checksum" not in capsys.readouterr().out
 
 
-def test_edited_roofs_and_provenance_are_found(ran: WorkflowCopy, capsys: pytest.CaptureFixture[str]) -> None:
-    roofs, provenance = ran.results / "roofs/cpu.json", ran.results / "provenance.json"
-    probed = json.loads(roofs.read_text())
-    roofs.write_text(json.dumps([{**probed[0], "value": 10 * probed[0]["value"]}, *probed[1:]]))
-    version = pd.read_parquet(ran.results / MEASURED)["torch_version"][0]
-    provenance.write_text(provenance.read_text().replace(version, "2.0.0"))
-    with_new_checksums(ran.results)
-    assert check_run.main([str(ran.results)]) == 1
-    wrong = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("Note")]
-    assert wrong[0] == f"{provenance}: machines: differs from what the rows give"
-    assert wrong[1].startswith(
-        f"{ran.results}/roofs.parquet: differs from what the files in roofs/ give: column value, "
-    )
-    assert len(wrong) == 3
-
-
-def test_tables_of_another_version_are_reported_in_one_line(ran: WorkflowCopy) -> None:
-    file = ran.results / "provenance.json"
+def test_tables_of_another_version_are_reported_in_one_line(results: Path) -> None:
+    file = results / "provenance.json"
     content = json.loads(file.read_text())
-    (ran.results / "machines.parquet").unlink()
+    (results / "machines.parquet").unlink()
     content["files"] = [entry for entry in content["files"] if entry["name"] != "machines.parquet"]
     file.write_text(json.dumps(content))
     message = r": made by an older version \(Crossover \d\S+, commit None\), which has no table 'machines'; use that"
     with pytest.raises(UserError, match=message):
-        check_run.main([str(ran.results)])
+        check_run.main([str(results)])
 
 
-def test_edited_texts_and_lost_files_are_found(
-    ran: WorkflowCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_edited_tables_and_texts_and_lost_files_are_found(
+    finished: tuple[WorkflowCopy, str], results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert check_run.main(["copy/results"]) == 0
+    assert check_run.main([str(finished[0].results)]) == 0
     assert "the tables were not recomputed" not in capsys.readouterr().out
-    monkeypatch.chdir(ran.path)
-    figure = "figures/disc_depth/times.pdf"
-    for name in ("report.html", "summary.md", "summary.txt", "provenance.json", figure):
-        with (ran.results / name).open("a") as text:
-            text.write("\n")
-    thresholds, answers = ran.results / "thresholds.json", ran.results / "answers.csv"
+    texts = [results / name for name in ("report.html", "summary.md", "summary.txt", "figures/disc_depth/times.pdf")]
+    for text in texts:
+        text.write_bytes(text.read_bytes() + b"\n")
+    thresholds, answers, provenance = (results / name for name in ("thresholds.json", "answers.csv", "provenance.json"))
     thresholds.write_text(thresholds.read_text().replace('"faster": "cpu"', '"faster": "gpu"').replace("null", "1", 1))
     answers.write_text(answers.read_text().replace("disc_depth", "disc", 1))
-    edited(ran.results, MEASURED, lambda table: table.slice(1))
-    assert check_run.main(["results"]) == 1
+    version = pd.read_parquet(results / MEASURED)["torch_version"][0]
+    provenance.write_text(provenance.read_text().replace(version, "2.0.0"))
+    probed = json.loads((results / "roofs/cpu.json").read_text())
+    probed[0]["value"] *= 10
+    (results / "roofs/cpu.json").write_text(json.dumps(probed))
+    edited(results, "ratios.parquet", lambda table: table.slice(1))
+    assert check_run.main([str(results)]) == 1
     output = capsys.readouterr().out
-    for name in (MEASURED, "report.html", "summary.md", "summary.txt", "provenance.json", figure):
-        assert f"results/{name}: was changed after the report was made: its checksum differs" in output
-    assert "thresholds.json: differs from what the rows give" in output
-    assert "answers.csv: differs from what the rows in Parquet give: column study, " in output
-    (ran.results / "plan.json").unlink()
-    (ran.results / "claims.parquet").unlink()
-    assert check_run.main(["results"]) == 1
+    for path in (*texts, answers, provenance, thresholds):
+        assert f"{path}: was changed after the report was made: its checksum differs" in output
+    assert f"{thresholds}: differs from what the rows give" in output
+    assert f"{answers}: differs from what the rows in Parquet give: column study, " in output
+    assert f"{provenance}: machines: differs from what the rows give\n" in output
+    assert f"{results}/roofs.parquet: differs from what the files in roofs/ give: column value, " in output
+    assert re.search("ratios.parquet: differs from what the rows give.*: [0-9]+ rows; expected: ", output)
+    (results / "plan.json").unlink()
+    (results / "claims.parquet").unlink()
+    assert check_run.main([str(results)]) == 1
     output = capsys.readouterr().out
     assert "claims.parquet: is missing" in output
-    assert "Note: results/measurements.parquet: not compared with the rows of trials" in output
+    assert f"Note: {results}/measurements.parquet: not compared with the rows of trials" in output
 
 
-def test_a_second_run_does_nothing_and_prints_the_answers_again(finished: tuple[WorkflowCopy, str]) -> None:
-    workflow = finished[0]
-    assert (workflow.results / "summary.txt").read_text() in workflow.run()
+def append(workflow: WorkflowCopy, name: str, text: str) -> None:
+    file = workflow.path / "scripts" / name
+    file.write_text(file.read_text() + text)
 
 
-def new_title(workflow: WorkflowCopy) -> None:
-    workflow.edit("studies/disc_depth", title="Another title")
+def comments_and_more_sizes_and_trials(workflow: WorkflowCopy) -> None:
+    for name in ("measure_cell.py", "crossover/errors.py"):
+        append(workflow, name, "# Nothing that a number depends on\n")
+    workflow.config(trials=2)
+    workflow.edit("studies/disc_depth", sizes=[2, 3, 4])
 
 
-def lost_row(workflow: WorkflowCopy) -> None:
+def other_effort(workflow: WorkflowCopy) -> None:
+    workflow.config(effort={"blocks_min": 4})
+
+
+def other_workload_and_lost_row(workflow: WorkflowCopy) -> None:
+    append(workflow, "crossover/measurement/workloads/disc_mlp.py", "CHANGED = True\n")
+    append(workflow, "crossover/measurement/trial.py", "# Nothing that a trial does\n")
     next((workflow.results / "cells" / "hsf_width").rglob("*.parquet")).unlink()
 
 
-def other_workload(workflow: WorkflowCopy) -> None:
-    measurement = workflow.path / "scripts/crossover/measurement"
-    for name, text in (("workloads/disc_mlp.py", "CHANGED = True\n"), ("trial.py", "# Nothing that a trial does\n")):
-        (measurement / name).write_text((measurement / name).read_text() + text)
+def other_title(workflow: WorkflowCopy) -> None:
+    workflow.edit("studies/disc_depth", title="Another title")
 
 
 def other_statistics(workflow: WorkflowCopy) -> None:
-    module = workflow.path / "scripts/crossover/statistics/__init__.py"
-    module.write_text(module.read_text() + "CHANGED = True\n")
-
-
-def comments(workflow: WorkflowCopy) -> None:
-    for name in ("measure_cell.py", "crossover/errors.py"):
-        file = workflow.path / "scripts" / name
-        file.write_text(file.read_text() + "# Nothing that a number depends on\n")
+    append(workflow, "crossover/statistics/__init__.py", "CHANGED = True\n")
 
 
 ANALYSIS = {"analyse_run": 1, "plot_figures": 1, "render_report": 1}
@@ -240,13 +229,13 @@ ANALYSIS = {"analyse_run": 1, "plot_figures": 1, "render_report": 1}
 @pytest.mark.parametrize(
     ("change", "jobs"),
     [
-        (lambda workflow: workflow.config(trials=2), {"disc_depth 2": 2, "hsf_width 2": 4, "write_plan": 1}),
-        (lambda workflow: workflow.config(effort={"blocks_min": 4}), {"disc_depth 1": 2, "hsf_width 1": 4}),
-        (lambda workflow: workflow.edit("studies/disc_depth", sizes=[2, 3, 4]), {"disc_depth 1": 1, "hsf_width 1": 0}),
-        (other_workload, {"disc_depth 1": 2, "hsf_width 1": 0}),
-        (lost_row, {"disc_depth 1": 0, "hsf_width 1": 1, "write_plan": 0}),
-        (comments, {"measure_cell": 0, "write_plan": 1}),
-        (new_title, {"measure_cell": 0, "collect_measurements": 0, "write_plan": 1}),
+        (
+            comments_and_more_sizes_and_trials,
+            {"disc_depth 1": 1, "disc_depth 2": 3, "hsf_width 1": 0, "hsf_width 2": 4, "write_plan": 1},
+        ),
+        (other_effort, {"disc_depth 1": 2, "hsf_width 1": 4}),
+        (other_workload_and_lost_row, {"disc_depth 1": 2, "hsf_width 1": 1, "write_plan": 0}),
+        (other_title, {"measure_cell": 0, "collect_measurements": 0, "write_plan": 1}),
         (other_statistics, {"measure_cell": 0, "collect_measurements": 0, "write_plan": 0}),
     ],
 )
@@ -260,11 +249,13 @@ def test_a_change_reruns_only_the_jobs_that_depend_on_it(
     assert again["make_dataset"] == 0
 
 
-def test_a_commit_reruns_nothing_and_is_recorded_in_new_rows(ran: WorkflowCopy) -> None:
+def test_after_a_commit_a_second_run_only_prints_the_answers_again_and_new_rows_record_it(ran: WorkflowCopy) -> None:
     user = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false"]
     for arguments in (["init", "--quiet"], ["add", "Snakefile", *PARTS], [*user, "commit", "--quiet", "-m", "all"]):
         subprocess.run(["git", *arguments], cwd=ran.path, check=True)
-    assert ran.would_run() == {}
+    output = ran.run()
+    assert "Nothing to be done" in output
+    assert (ran.results / "summary.txt").read_text() in output
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ran.path, capture_output=True, text=True, check=True)
     lost = next((ran.results / "cells" / "disc_depth").rglob("trial-1.parquet"))
     lost.unlink()
@@ -272,30 +263,24 @@ def test_a_commit_reruns_nothing_and_is_recorded_in_new_rows(ran: WorkflowCopy) 
     assert pd.read_parquet(lost)["code_version"].tolist() == [commit.stdout.strip()]
 
 
-def test_a_failed_job_keeps_its_earlier_outputs_and_runs_again(ran: WorkflowCopy) -> None:
+def test_a_failed_job_keeps_its_earlier_outputs_marks_the_report_as_outdated_and_runs_again(ran: WorkflowCopy) -> None:
     """The row of another machine makes the collection of rows fail."""
-    path = next((ran.results / "cells").rglob("*.parquet"))
+    path = next((ran.results / "cells" / "hsf_width").rglob("*.parquet"))
     row = pq.read_table(path)
     column = row.schema.get_field_index("hostname")
     pq.write_table(row.set_column(column, row.schema.field(column), [["elsewhere"]]), path)
     table = "results/measurements.parquet"
     earlier = (ran.path / table).read_bytes()
-    done = ran.snakemake(table)
+    done = ran.snakemake()
     assert done.returncode != 0
     assert "come from different environments: hostname (" in done.stdout + done.stderr
     assert "Failed: 1 job (collect_measurements 1)" in done.stderr
     assert (ran.path / table).read_bytes() == earlier
+    assert not {"report.html", "thresholds.json"} & {path.name for path in ran.results.iterdir()}
+    assert MARK in (ran.results / "outdated" / "report.html").read_text()
     assert ran.would_run(table)["collect_measurements"] == 1
     ran.run(table, "--config", "cluster={several_hosts: true}")
     assert (ran.path / table).read_bytes() != earlier
-
-
-def test_an_earlier_report_is_marked_as_outdated_if_the_first_job_fails(ran: WorkflowCopy) -> None:
-    next((ran.results / "cells").rglob("*.parquet")).unlink()
-    (ran.path / "scripts" / "measure_cell.py").write_text("import nothing_of_this_name")
-    assert ran.snakemake().returncode != 0
-    assert not {"report.html", "thresholds.json"} & {path.name for path in ran.results.iterdir()}
-    assert MARK in (ran.results / "outdated" / "report.html").read_text()
 
 
 @pytest.mark.slow

@@ -92,17 +92,17 @@ def test_a_run_estimates_the_simulated_crossover(case: BestCase, row: Callable[.
 
 
 def test_the_interval_contains_the_true_crossover() -> None:
-    """With a coverage of 95 %, at most 60 of 70 intervals contain it about once in 400 times."""
-    rows = best_coverage_rows(BestCase(EQUAL, "power_laws", (1, 4)), 75, seed=0)
+    """With a coverage of 95 %, at most 38 of 46 intervals contain it about once in 400 times."""
+    rows = best_coverage_rows(BestCase(EQUAL, "power_laws", (1, 4)), 50, seed=0)
     bracketed = rows[rows["status"] == "bracketed"].set_index("method")
     assert bracketed.loc["ours", "share"] > 0.8
-    assert bracketed.loc["ours", "coverage"] > 0.87
+    assert bracketed.loc["ours", "coverage"] > 0.84
     assert abs(bracketed.loc["ours", "error"]) < abs(bracketed.loc["smallest_mean", "error"])
 
 
 def test_equal_candidates_and_devices_have_no_crossover() -> None:
-    rows = best_coverage_rows(BestCase(NO_DEVICE, "", (2, 2)), 60, seed=0)
+    rows = best_coverage_rows(BestCase(NO_DEVICE, "", (2, 2)), 40, seed=0)
     ours = rows[rows["method"] == "ours"].set_index("status")
     assert not {"bracketed", "reversed", "multiple", "below_range", "above_range"} & set(ours.index)
     assert ours.loc["undecided", "share"] > 0.85
-    assert ours.loc["undecided", "chance"] == pytest.approx(0.5, abs=0.08)
+    assert ours.loc["undecided", "chance"] == pytest.approx(0.5, abs=0.1)

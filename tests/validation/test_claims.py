@@ -9,20 +9,21 @@ from check_claims import AT_END, EQUAL, INSIDE, RATIO_AT_END, ClaimCase, claim_r
 
 
 @pytest.mark.parametrize(
-    "case",
+    ("case", "simulations", "most"),
     [
-        ClaimCase(EQUAL, "", 3),
-        ClaimCase(AT_END, "shallow", 3),
-        ClaimCase(RATIO_AT_END, "", 3),
+        (ClaimCase(EQUAL, "", 3), 100, 11),
+        (ClaimCase(AT_END, "shallow", 3), 50, 7),
+        (ClaimCase(RATIO_AT_END, "", 3), 100, 11),
     ],
     ids=str,
 )
-def test_at_most_5_percent_of_true_claims_differ(case: ClaimCase) -> None:
-    """The limit for 100 claims is 5 % plus 3 standard errors.
+def test_at_most_5_percent_of_true_claims_differ(case: ClaimCase, simulations: int, most: int) -> None:
+    """The limit is 5 % plus 3 standard errors.
 
-    Without the correction for 11 sizes, 17 % of the claims with equal sides would differ.
+    Without the correction for 11 sizes, 17 % of the claims with equal sides would differ, 15 of these 100; and with an
+    interval of 70 %, 13 of the 100 ratios.
     """
-    assert simulate_verdicts(case, 100, seed=1).count("differs") <= 11
+    assert simulate_verdicts(case, simulations, seed=1).count("differs") <= most
 
 
 def test_without_noise_a_true_claim_is_reproduced(monkeypatch: pytest.MonkeyPatch) -> None:

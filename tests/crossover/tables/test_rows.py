@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from crossover.config.studies import SEARCH_VERSION, Cell
 from crossover.errors import UserError
+from crossover.tables import rows
 from crossover.tables.columns import Measurement, arrow_schema, write_record
 from crossover.tables.frames import records
 from crossover.tables.rows import (
@@ -50,9 +50,10 @@ def test_rows_are_joined_in_the_order_of_cells_and_trials(tmp_path: Path) -> Non
     assert table.schema == arrow_schema()  # even if all values of a column are missing
 
 
-def test_one_error_lists_all_unusable_rows(tmp_path: Path) -> None:
-    good = [written(tmp_path, size=0)]
-    good += [shutil.copy(good[0], tmp_path / f"copy-{number}.parquet") for number in range(599)]
+def test_one_error_lists_all_unusable_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three parts of the files are read, in one process or two."""
+    monkeypatch.setattr(rows, "ROWS_AT_ONCE", 3)
+    good = [written(tmp_path, size=size) for size in range(3)]
     torn = [tmp_path / f"{name}.parquet" for name in ("cut", "empty", "old", "other", "typed")]
     cut, empty, old, other, typed = torn
     cut.write_bytes(good[0].read_bytes()[:-100])

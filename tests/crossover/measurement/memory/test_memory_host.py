@@ -98,22 +98,22 @@ def measure(model, rows):
     peak = measure_memory(step, torch.device("cpu"))
     return peak | split_memory(Subject(step, model, optimizer, (data,)), torch.device("cpu"), peak)
 
-gradients = measure(nn.Sequential(nn.Linear(5000, 10000)), 1)
-activations = measure(nn.Sequential(nn.Linear(8, 500), nn.ReLU(), nn.Linear(500, 8)), 50000)
+gradients = measure(nn.Sequential(nn.Linear(2500, 5000)), 1)
+activations = measure(nn.Sequential(nn.Linear(8, 500), nn.ReLU(), nn.Linear(500, 8)), 12500)
 print(json.dumps([gradients, activations]))
 """
 
 
 @linux
-def test_gradients_of_200_mb_and_activations_of_100_mb_are_found(in_fresh_process: Callable[..., Any]) -> None:
+def test_gradients_of_50_mb_and_activations_of_25_mb_are_found(in_fresh_process: Callable[..., Any]) -> None:
     """The second peak consists of the ReLU's output, an activation, and two gradients of its size, which are not."""
     tolerance = 3 * MB  # tensors are too large for the heap, which would have gaps
     gradients, activations = in_fresh_process(TRAINING, MALLOC_MMAP_THRESHOLD_="65536")
-    parameter_bytes = (5000 * 10000 + 10000) * 4
+    parameter_bytes = (2500 * 5000 + 5000) * 4
     assert gradients["memory_source"] == "VmHWM"
     assert gradients["parameter_bytes"] == gradients["gradient_bytes"] == parameter_bytes
     assert gradients["peak_rss_bytes"] - gradients["base_rss_bytes"] == pytest.approx(parameter_bytes, abs=tolerance)
     assert gradients["other_bytes"] < tolerance
-    assert activations["activation_bytes"] == 100 * MB
-    assert activations["peak_rss_bytes"] - activations["base_rss_bytes"] == pytest.approx(300 * MB, abs=tolerance)
-    assert activations["other_bytes"] == pytest.approx(200 * MB, abs=tolerance)
+    assert activations["activation_bytes"] == 25 * MB
+    assert activations["peak_rss_bytes"] - activations["base_rss_bytes"] == pytest.approx(75 * MB, abs=tolerance)
+    assert activations["other_bytes"] == pytest.approx(50 * MB, abs=tolerance)

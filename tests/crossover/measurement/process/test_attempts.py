@@ -1,8 +1,7 @@
-"""Second attempts, tries of failed steps on the CPU, and temporary files of a measuring process."""
+"""Second attempts, and tries of failed steps on the CPU."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,7 @@ from crossover.measurement.process import attempts
 from crossover.measurement.process.attempts import measure, run_supervised
 from crossover.measurement.process.jobs import Outcome, TrialJob
 from crossover.measurement.process.supervision import ChildFailedError
-from trials import CELL, read_row, trial_job, write_points
-
-
-@pytest.mark.usefixtures("own_servers")
-@pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
-@pytest.mark.parametrize("isolation", ["process", "server"])
-def test_a_trial_leaves_no_temporary_files(isolation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """torch makes a temporary folder for its compiler as soon as an optimizer is built."""
-    monkeypatch.setattr(attempts.tempfile, "tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
-    trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row.parquet", isolation=isolation)
-    measure(trial)
-    row = read_row(tmp_path / "row.parquet")
-    assert (row["status"], row["isolation"]) == ("ok", isolation)
-    assert list((tmp_path / "temporary").iterdir()) == []
+from trials import CELL, read_row, trial_job
 
 
 def outcome(status: str, reason: str | None, transient: bool = False) -> Outcome:

@@ -1,10 +1,11 @@
-"""Measuring processes: imports of the user's code, errors, a full disk, the copy of the heap, and torch's warnings."""
+"""Measuring processes: imports of user code, files, errors, a full disk, the copy of the heap, and torch's warnings."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ BUILD = """
 import torch
 from torch import nn
 def build(width, batch_size):
-    return nn.Linear(8, width), torch.randn(batch_size, 8)
+    return nn.Linear(8, width), torch.randn(batch_size, 8), torch.randn(batch_size, width)
 """
 
 
@@ -43,12 +44,19 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialJob:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
 @pytest.mark.parametrize("isolation", ["process", "server"])
-def test_files_named_like_modules_of_python_are_not_imported(job: TrialJob, isolation: str) -> None:
+def test_a_trial_imports_no_files_named_like_modules_of_python_and_leaves_no_temporary_files(
+    job: TrialJob, isolation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch makes a temporary folder for its compiler as soon as an optimizer is built."""
+    monkeypatch.setattr(tempfile, "tempdir", None)  # so that it follows the variable
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
     for name in ("statistics", "queue", "resource", "platform", "profile", "types", "random", "logging", "torch"):
         Path(f"{name}.py").write_text("raise RuntimeError('imported')")
     measure(replace(job, isolation=isolation))
     row = read_row(Path("row.parquet"))
     assert (row["status"], row["isolation"], row["parameters"]) == ("ok", isolation, 3 * 8 + 3)
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 ASSERTION = """CUDA error: device-side assert triggered

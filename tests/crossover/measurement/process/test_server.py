@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,15 +29,21 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the trial serve
 PRELOADED = WORK["trial"][0]
 
 
-@pytest.fixture(autouse=True)
-def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for sockets, whose path must be short; its servers are killed after the test."""
-    folder = Path(tempfile.mkdtemp(prefix="xo"))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    yield folder
-    for server in servers(folder):
-        server.kill()
-    shutil.rmtree(folder)
+@pytest.fixture(scope="module")
+def runtime() -> Iterator[Path]:
+    """The folder for the sockets of this file's servers, which have two threads."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in THREAD_VARIABLES:
+            patch.setenv(name, "2")
+        yield Path(os.environ["XDG_RUNTIME_DIR"])
+
+
+@pytest.fixture(scope="module")
+def early(runtime: Path) -> psutil.Process:
+    """A server that was started before the first trial."""
+    children.start_early(threads=2)
+    (server,) = wait_for(lambda: servers(runtime), "the server")
+    return server
 
 
 @pytest.fixture
@@ -80,27 +84,10 @@ def test_a_fork_measures_like_a_fresh_process(long_job: TrialJob) -> None:
 
 
 def test_a_server_that_was_started_early_serves_the_first_trial(
-    runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
+    early: psutil.Process, runtime: Path, job: TrialJob
 ) -> None:
-    for name in THREAD_VARIABLES:
-        monkeypatch.setenv(name, "2")
-    children.start_early(threads=2)
-    early = wait_for(lambda: servers(runtime), "the server")
-    measured(job)
-    assert servers(runtime) == early
-
-
-@pytest.mark.parametrize("isolation", ["server", "process"])
-def test_a_trial_runs_on_the_cpus_of_its_gpu_and_the_next_on_all(runtime: Path, job: TrialJob, isolation: str) -> None:
-    """The server that the first trial starts is not bound to that trial's CPUs."""
-    usable = os.sched_getaffinity(0)
-    bound = measured(replace(job, isolation=isolation, cpus=[max(usable)]))
-    free = measured(replace(job, isolation=isolation, threads=2))
-    assert (bound["isolation"], bound["affinity"], bound["threads"]) == (isolation, [max(usable)], 1)
-    assert (bound["logical_cpus"], bound["physical_cores"]) == (1, 1)
-    assert (free["affinity"], free["threads"]) == (sorted(usable), 2)
-    assert os.sched_getaffinity(0) == usable
-    assert [set(server.cpu_affinity()) for server in servers(runtime)] == [usable] * (isolation == "server")
+    assert measured(job)["isolation"] == "server"
+    assert servers(runtime) == [early]
 
 
 @pytest.mark.slow
@@ -124,22 +111,31 @@ def test_no_trial_is_lost_if_a_server_is_killed(
     assert "starting a fresh process" in capfd.readouterr().err
 
 
-def test_a_server_that_hangs_is_replaced(runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    measured(job)
-    (server,) = servers(runtime)
-    server.send_signal(signal.SIGSTOP)
-    with monkeypatch.context() as patched:
+def test_a_server_that_hangs_is_replaced_by_one_that_runs_each_trial_on_the_cpus_of_its_gpu(
+    early: psutil.Process, runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server that the first trial starts is not bound to that trial's CPUs."""
+    measured(job)  # by which time the server has started
+    early.send_signal(signal.SIGSTOP)
+    with monkeypatch.context() as patched, pytest.raises(NoServerError, match="it gave no answer"):
         patched.setattr(children, "ANSWER_LIMIT_S", 0.5)
-        assert measured(job)["isolation"] == "process"
-    assert measured(job)["isolation"] == "server"
-    assert len(servers(runtime)) == 2
+        ForkedProcess(job, dict(os.environ))
+    usable = os.sched_getaffinity(0)
+    bound, free = measured(replace(job, cpus=[max(usable)])), measured(replace(job, threads=2))
+    assert (bound["isolation"], bound["affinity"], bound["threads"]) == ("server", [max(usable)], 1)
+    assert (bound["logical_cpus"], bound["physical_cores"]) == (1, 1)
+    assert (free["isolation"], free["affinity"], free["threads"]) == ("server", sorted(usable), 2)
+    (new,) = {*servers(runtime)} - {early}
+    assert set(new.cpu_affinity()) == os.sched_getaffinity(0) == usable
+    early.kill()
 
 
-def test_an_idle_server_exits(runtime: Path) -> None:
-    path = runtime / "idle"
+def test_an_idle_server_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    path = Path("idle")
     code = (
         f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); import crossover.measurement.process.server as server; "
-        "server.IDLE_S = 0.5; server.main()"
+        "server.IDLE_S, server.preload = 0.5, print; server.main()"
     )
     command = [sys.executable, "-c", code, server_key(os.environ, PRELOADED), str(path), PRELOADED]
     with subprocess.Popen(command) as process:
@@ -148,11 +144,18 @@ def test_an_idle_server_exits(runtime: Path) -> None:
     assert not path.exists()
 
 
-def test_a_folder_that_others_may_read_is_not_used(runtime: Path, job: TrialJob) -> None:
-    (runtime / f"crossover-{os.getuid()}").mkdir(mode=0o755)
+def test_without_a_private_folder_a_trial_runs_in_a_fresh_process_on_the_cpus_of_its_gpu(
+    tmp_path: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / f"crossover-{os.getuid()}").mkdir(mode=0o755)
     with pytest.raises(NoServerError, match="is not a folder of mode 0700 of this user"):
         children.server_folder()
-    assert measured(job)["isolation"] == "process"
+    usable = os.sched_getaffinity(0)
+    bound = measured(replace(job, cpus=[max(usable)]))
+    assert (bound["isolation"], bound["affinity"], bound["threads"]) == ("process", [max(usable)], 1)
+    assert (bound["logical_cpus"], bound["physical_cores"]) == (1, 1)
+    assert os.sched_getaffinity(0) == usable
 
 
 @pytest.mark.parametrize(
