@@ -110,8 +110,9 @@ def scores_of_rows(
 
 
 def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 1.0, together: int = 1) -> Interval:
-    """Mean of paired differences of shape (seeds, rows), with its 95 % interval over new seeds and new rows; without an
-    interval for one seed. `together` as in `t_quantile`.
+    """Mean of paired differences of shape (seeds, rows), with its 95 % interval over new seeds and new rows.
+
+    A single seed gives no interval. `together` is as in `t_quantile`.
 
     The models of all seeds are evaluated on the same rows, so a mean over seeds still has the sampling error of the
     rows. The half width is the root of the sum of two squares: the half width for the means of the seeds, by Student's
@@ -119,8 +120,8 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
     mean of X + Y", 1974). The interaction of seeds and rows counts in both, which is conservative.
 
     Since few rows or none may differ, ADDED_ROWS are added that differ by `one_row` (after Agresti and Min, "Simple
-    improved confidence intervals for comparing matched proportions", 2005). For accuracy, if all predictions agree,
-    a single interval extends 3.9 rows to each side; the exact binomial interval extends 3.7.
+    improved confidence intervals for comparing matched proportions", 2005). If all predictions agree, an interval of
+    accuracy then extends 3.9 rows to each side, compared with 3.7 for the exact binomial interval.
     """
     seeds, rows = differences.shape
     mean = float(differences.mean())

@@ -26,7 +26,7 @@ ENVIRONMENT_COLUMNS = (
     "cudnn_version",
     "torch_version",
 )
-"""Compared between the rows of a device; without a GPU's UUID, since a host may have several identical GPUs."""
+"""Columns compared between the rows of a device. A host may have several identical GPUs, so UUIDs are left out."""
 
 SETTING_COLUMNS = (
     "device_memory_bytes",
@@ -37,10 +37,12 @@ SETTING_COLUMNS = (
     "turbo",
     "governor",
 )
-"""Compared only between runs; without the host's memory, since identical hosts report slightly different sizes."""
+"""Columns compared only between runs. Identical hosts report slightly different memory, so that is left out."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
-"""Compared between the rows of a machine; without the cores, of which a GPU's trials may use only a share."""
+"""Columns compared between the rows of a machine. A GPU's trials may use only a share of the cores, so these are left
+out.
+"""
 
 SEVERAL_HOSTS = "set cluster.several_hosts to true if only the names of hosts differ"
 
