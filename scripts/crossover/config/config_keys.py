@@ -140,7 +140,7 @@ class Prices(GivenKeys):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Price | None]
 
-    here: Price | None = Field(None, description="Price per hour of this machine, for devices that have none.")
+    here: Price | None = Field(None, description="Price per hour of this machine, for devices without their own price.")
     cpu: Price | None = Field(None, description="Price per hour of a machine without an accelerator.")
     cuda: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
     mps: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
@@ -187,8 +187,8 @@ class NodeClass(GivenKeys):
     cores: Threads = Field(
         1,
         description='CPUs of one of these nodes, as Slurm counts them (`sinfo --format "%P %c"`; these may be hardware '
-        "threads). A CPU cell requests them all, and may end with an error if its node has more. By default as many "
-        "as Slurm reports for the profile's partition.",
+        "threads). A CPU cell requests them all, and may end with an error if its node has more. By default, the "
+        "number that Slurm reports for the profile's partition.",
     )
 
 
@@ -200,13 +200,13 @@ class Cluster(Keys):
     )
     several_hosts: Flag = Field(
         False,
-        description="Whether rows may come from several hosts, which must have the same CPU and, for each device, the "
-        "same hardware and software; always allowed on a cluster.",
+        description="Whether rows may come from several hosts. These must have the same CPU and, for each device, the "
+        "same hardware and software. Always allowed on a cluster.",
     )
     side_by_side: Flag = Field(
         True,
-        description="Whether cells on several GPUs of a machine run at once. `false` measures them one at a time if "
-        "Snakemake runs the jobs itself; on a cluster the profile decides which jobs share a node.",
+        description="Whether cells on several GPUs of a machine run at once; `false` measures them one at a time. On a "
+        "cluster, the profile decides instead which jobs share a node.",
     )
     check_devices: Flag = Field(
         True,
@@ -294,7 +294,7 @@ class ConfigKeys(Keys):
     )
     trials: Trials | None = Field(
         None,
-        description="Number of trials of each cell, each in its own process, in interleaved rounds; in a study of "
+        description="Number of trials of each cell, each in its own process, in interleaved rounds. In a study of "
         "crossovers, cells on which no crossover depends may get fewer (see `first_trials`). Null takes the preset's "
         f"({', '.join(f'{name} {preset.trials}' for name, preset in PRESETS.items())}).",
     )

@@ -111,8 +111,8 @@ class Refinement:
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     bisections: int = number(
         2,
-        "Maximum number of sizes to add, one after another, each at the middle of a crossover's bracket on a log axis; "
-        "none if the crossover's interval is wider than the bracket.",
+        "Maximum number of sizes to add, one after another, each at the middle of a crossover's bracket on a log axis. "
+        "None is added if the crossover's interval is wider than the bracket.",
         ge=0,
         le=20,
     )
@@ -124,8 +124,8 @@ class Refinement:
     )
     extra_trials: int = number(
         8,
-        "Trials in addition to `trials`, at the sizes within and at the ends of the final bracket of a crossover whose "
-        "interval is too wide for `target_width`.",
+        "Trials in addition to `trials`, at the sizes within and at the ends of the final bracket, if the crossover's "
+        "interval is still wider than `target_width`.",
         ge=0,
         le=MOST_TRIALS,
     )
@@ -420,7 +420,7 @@ def quality_of(study: Study) -> Quality | None:
 
 
 def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells whose models a study trains; protocol, execution and threads are fixed, since they change no model."""
+    """The cells whose models a study trains. Protocol, execution and threads are fixed, since they change no model."""
     if study.quality is None:
         return []
     return replace(study, timed=True, protocols=("resident",), executions=("eager",), cpu_threads=()).cells(devices)

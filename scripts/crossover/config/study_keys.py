@@ -43,8 +43,8 @@ MOST_SAMPLES = 1_000_000_000_000
 XAxis = Annotated[str, OneOf(tuple(X_AXES))]
 X_AXIS = (
     "The x axis of figures and crossovers: `size`, `parameters`, `batch_size`, or `cpu_threads`, for the number of "
-    "cores that the accelerator is worth. Instead of `parameters`, the size is used if sizes do not differ in them "
-    "(pixels, tokens, a frozen model). The other axes distinguish series."
+    "cores that the accelerator is worth. If the sizes of a study do not differ in parameters (pixels, tokens, a "
+    "frozen model), the size is used instead of `parameters`. The other axes distinguish series."
 )
 
 

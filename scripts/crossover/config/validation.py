@@ -21,7 +21,7 @@ from crossover.errors import UserError, allowed_names, shown_path, shown_text, s
 
 
 class _Resolver(BaseResolver):
-    """Resolve unquoted values otherwise than YAML 1.1: 2:30, 010, yes and 2020-01-01 are strings, 1e3 is a number."""
+    """Unlike YAML 1.1, read unquoted 2:30, 010, yes and 2020-01-01 as strings, and 1e3 as a number."""
 
 
 MERGE = "tag:yaml.org,2002:merge"
@@ -79,7 +79,7 @@ def read_yaml(path: Path) -> Any:
 
 def _load(text: str, where: str) -> Any:
     try:
-        return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]  # the stubs know no loaders of others
+        return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]  # the stubs allow only PyYAML's loaders
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

@@ -49,8 +49,8 @@ def in_blocks(
 ) -> Iterator[tuple[int, Cell]]:
     """Reorder trials so that `at_once` accelerators are busy, and the devices of a cell still follow each other.
 
-    A block has up to `at_once` cells, each on all devices; its accelerator trials come before its CPU trials, or after
-    them in every second block. No block spans two rounds.
+    A block has up to `at_once` cells, each on all devices. Its accelerator trials come before its CPU trials; in every
+    second block, they come after them. No block spans two rounds.
     """
     early = set(first)
     for _, part in groupby(order, lambda entry: (entry[0], entry[0] == 1 and (entry[1].study, entry[1] in early))):

@@ -383,9 +383,7 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     **_estimate("crossover_size{}", "the crossover as a size, interpolated", ends=END_OF_SET),
     **_estimate("crossover_parameters{}", "the crossover in trainable parameters, interpolated", ends=END_OF_SET),
     "roots": _many("all points on the x axis at which the sides cross"),
-    "trials": _count(
-        "smallest number of trials with this cost, over both sides and all points"
-    ),
+    "trials": _count("smallest number of trials with this cost, over both sides and all points"),
     "size_name": _text("what the size axis counts"),
     "baseline_name": _text("name of the baseline's device"),
     "contender_name": _text("name of the contender's device"),
