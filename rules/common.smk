@@ -74,7 +74,7 @@ def get_rows_before_stage(wildcards):
 
 
 def get_measured_rows(wildcards):
-    """The rows of the first grid, of all stages, and of the repeats; to plan a repeat, only those before it."""
+    """The rows of the first grid, of all stages, and of the repeats. To plan a repeat, only earlier repeats count."""
     rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
     for repeat in range(1, int(wildcards.get("repeat", PLAN.repeats + 1))):
         plan = checkpoints.plan_repeats.get(repeat=str(repeat)).output.plan

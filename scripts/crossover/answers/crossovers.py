@@ -62,7 +62,7 @@ def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row
 
 
 def _steps_of_run(steps_per_run: StepsPerRun, row: Mapping[str, Any]) -> int | None:
-    """Steps of the run that a crossover is about; None for single steps, or if runs differ along the x axis."""
+    """Number of steps of the run that a crossover is about. None for single steps, or if it varies along the x axis."""
     given = steps_per_run is not None and (row["batch_size"] is not None or isinstance(steps_per_run, int))
     return steps_of_run(steps_per_run, row["batch_size"]) if row["cost"] == "run" and given else None
 

@@ -64,7 +64,7 @@ class SameQuality:
     within: float
     where: Mapping[str, Any]
     study: str | None = None
-    """The study that trains the models; None: the study of the claim."""
+    """The study that trains the models; None for the study of the claim."""
 
 
 Form = CrossoverBetween | RatioWithin | SameQuality

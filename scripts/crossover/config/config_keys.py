@@ -258,7 +258,7 @@ class ConfigKeys(Keys):
     sizes: OneOrSeveral[Count | SizeName] | None = Field(
         None,
         description="Sizes of `model`, as numbers or names. Null takes SIZES of the model's file, or else 16, 64, 256 "
-        "and 1024; a model without an argument for its size has a single size.",
+        "and 1024. A model without an argument for its size has a single size.",
     )
     batch_size: Count = Field(DEFAULT_BATCH_SIZE, description="Samples in a step of `model`.")
     batch_sizes: OneOrSeveral[Count] | None = Field(
@@ -278,8 +278,8 @@ class ConfigKeys(Keys):
     data: Data | None = Field(None, description=DATA)
     devices: Literal["auto"] | OneOrSeveral[Device] = Field(
         "auto",
-        description="Devices to measure. `auto` takes the CPU and this machine's accelerator; on a cluster the CPU, "
-        "and CUDA if Slurm knows a node with a GPU.",
+        description="Devices to measure. `auto` takes the CPU and this machine's accelerator. On a cluster, it takes "
+        "the CPU, and CUDA if Slurm knows a node with a GPU.",
     )
     reference: Text | Several[Text] = Field(
         "auto",
@@ -315,9 +315,9 @@ class ConfigKeys(Keys):
     )
     repeat_disturbed: Annotated[int, Field(strict=True, ge=0, le=5)] = Field(
         1,
-        description="Maximum number of times that a trial is measured again at the end of a run if it was disturbed, "
-        "for example by other programs on its cores or by a GPU that clocked down. The least disturbed row is used; "
-        "all stay in the results folder.",
+        description="Maximum number of times that a disturbed trial is measured again at the end of a run. Other "
+        "programs on its cores or a GPU that clocked down, for example, disturb a trial. The least disturbed row is "
+        "used; all stay in the results folder.",
     )
     datasets: Datasets = Field(default_factory=Datasets, description="How the datasets are made.")
     name: ReferenceName = Field(

@@ -26,7 +26,7 @@ class Configuration:
 
     studies: tuple[Study, ...]
     devices: tuple[str, ...] | None
-    """None: `auto`."""
+    """None for `auto`."""
     devices_from: str
     """Name of the layer that sets the devices, for messages."""
     reference: str | tuple[str, ...]
@@ -47,7 +47,7 @@ class Configuration:
     currency: str | None
     largest_batch: BatchSearch
     classes: Mapping[str, Mapping[str, Any]] | None
-    """Classes of a cluster's nodes, by name; None: all nodes are the same."""
+    """Classes of a cluster's nodes, by name; None if all nodes are the same."""
     several_hosts: bool
     side_by_side: bool
     check_devices: bool

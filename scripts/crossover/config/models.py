@@ -47,7 +47,7 @@ class Table:
     targets: str
     """The column to predict."""
     inputs: tuple[str, ...] = ()
-    """The columns to predict from; empty: all except the targets and index columns."""
+    """The columns to predict from; empty for all except the targets and index columns."""
 
 
 @dataclass(frozen=True)

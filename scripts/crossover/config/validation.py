@@ -1,4 +1,4 @@
-"""Read YAML and check its keys; each error is one line: file, key, what is allowed."""
+"""Read YAML and check its keys. Each error is one line with the file, the key and what is allowed."""
 
 from __future__ import annotations
 

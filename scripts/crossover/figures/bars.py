@@ -148,8 +148,8 @@ MEMORY = Kind(
 )
 TIME_SPLIT = Kind(
     "Parts of a step's time. Remedies are tried one after the other, and the time that each saves is a part. The rest "
-    "is the device's work, attributed to its roofs. Line: 95 % interval of the largest part. Right: the speed-up by "
-    "the remedy, for the step without the preceding parts.",
+    "is the device's work, divided by the roof that explains it. Line: 95 % interval of the largest part. Right: the "
+    "speed-up by the remedy, for the step without the preceding parts.",
     _draw_time_split,
     lambda tables: bool(tables.cells["bottleneck"].notna().any()),
 )

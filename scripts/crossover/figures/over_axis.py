@@ -313,8 +313,8 @@ def _name_lines(rows: pd.DataFrame, axes: Axes) -> None:
 
 
 TIMES = Kind(
-    "Time, both axes logarithmic. Points: cells, with their 95 % interval over trials; dots: trials; hollow: sizes "
-    "that refinement added; vertical line: the crossover, with its 95 % interval. Grey, or dotted and hollow: "
+    "Time, both axes logarithmic. Points: cells, with their 95 % interval over trials. Dots: trials. Hollow: sizes "
+    "that refinement added. Vertical line: the crossover, with its 95 % interval. Grey, or dotted and hollow: "
     "published. Dashed: measured elsewhere. Cross: a cell without a result.",
     _draw_times,
 )

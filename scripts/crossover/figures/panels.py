@@ -213,7 +213,7 @@ def _lost_x(cells: pd.DataFrame) -> Floats:
 
 
 def _lost_words(cells: pd.DataFrame) -> str:
-    """The note in a legend on cells that are not ok: ', oom at 4,096' for the first, ': unsupported' for all, or ''."""
+    """The note in a legend on cells that are not ok: ', oom at 4,096' on the first, ': unsupported' if none is ok."""
     lost = cells[cells["status"] != "ok"]
     if lost.empty:
         return ""

@@ -92,7 +92,7 @@ def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> No
 
 
 def _edges(points: Floats) -> Floats:
-    """Edges of cells: geometric means of neighbours; the outer cells are symmetric."""
+    """Edges of the cells around points: the geometric means of neighbours. Outer cells are symmetric on a log axis."""
     logs = np.log(points)
     steps = np.diff(logs) if len(logs) > 1 else np.array([math.log(2)])
     inner = logs[:-1] + np.diff(logs) / 2

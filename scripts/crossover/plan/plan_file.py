@@ -67,8 +67,8 @@ def planned_rows(plan: Plan, results: Path) -> list[Path]:
 def find_references(plan: Plan, results: Path, started_in: str | None = None) -> list[Path]:
     """Existing folders of the plan's references.
 
-    Results may be moved, so a relative path is tried from several folders: the folder in which the run was started, as
-    derived from the path of the results; that folder as recorded (`started_in`); and the working directory.
+    Results may be moved, so a relative path is tried from three folders: the run's working directory as derived from
+    the path of the results, the same as recorded (`started_in`), and the current working directory.
     """
     bases = [Path(started_in)] if started_in else []
     parts, resolved = Path(plan.config["results"]).parts, results.resolve()

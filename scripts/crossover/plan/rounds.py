@@ -28,7 +28,7 @@ class Rounds:
         return len(self._priorities) + 1
 
     def priority(self, wildcards: Mapping[str, Any]) -> float:
-        """Priority of a trial: rounds one after another, each in shuffled order; trials of refinement come last."""
+        """Priority of a trial. Rounds follow one another, each in shuffled order. Trials of refinement come last."""
         trial = cell_of_wildcards(wildcards), int(wildcards["trial"])
         return self._priorities.get(trial) or priority_of_added(*trial, self.plan.seed, self.at_once)
 

@@ -44,7 +44,7 @@ MOST_LINES = 40
 def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the trials of two runs, each given as a results folder or as folder:study.
 
-    If only one names a study, this study is read from both; two studies with different names are compared under the
+    If only one names a study, this study is read from both. Two studies with different names are compared under the
     first name. Raises UserError if both arguments are the same, or if the trials of a run cannot be compared.
     """
     (first_folder, first_study), (second_folder, second_study) = map(_folder_and_study, (first, second))

@@ -193,8 +193,8 @@ MOST_FREEDOM = 30
 def _jobs(tables: RunTables) -> list[list[Any] | None]:
     """For each cell, mean start-up and step time in seconds, their covariances, and the number of trials.
 
-    The covariances are the variance of the mean start-up, its covariance with the mean step time, and the variance of
-    the mean step time; None with one trial. A cell without a known start-up has None.
+    The covariances are those of `Jobs.covariances`; they are None with one trial. A cell without a known start-up has
+    None.
     """
     ok = tables.measurements[tables.measurements["status"] == "ok"]
     ok = ok.assign(startup_s=startups_of(ok)).dropna(subset=["startup_s", "step_time_s"])

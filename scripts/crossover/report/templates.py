@@ -36,7 +36,7 @@ from crossover.text import (
 
 
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
-    """The line on a study's first answer, without the caveat on single trials, which applies to every first answer."""
+    """The line on a study's first answer. It omits the caveat on single trials, since every first answer has it."""
     main = main_answers(records(answers))
     main = [row | {"caveats": [caveat for caveat in row["caveats"] if caveat != "one_trial"]} for row in main]
     template = environment_of(templates).get_template("first_answer.txt.j2")

@@ -4,8 +4,8 @@ On an accelerator, the remedies build on each other (`crossover.measurement.reme
 the remaining work of the device add up to the whole step. That work is attributed to launches, to memory or to compute,
 or left unexplained.
 
-If no CUDA graph was replayed, the GPU's idle time in a step on a batch held on the device stands for the time that a
-graph would save. If a graph cannot capture the step, all idle time is host work. Otherwise the host's work between
+If no CUDA graph was replayed, the time that it would save is estimated by the GPU's idle time in a step on a resident
+batch. If a graph cannot capture the step, all idle time is host work. Otherwise the host's work between
 operators is subtracted, and the rest is launch overhead.
 """
 

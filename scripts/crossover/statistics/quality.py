@@ -86,11 +86,11 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any
 def scores_of_rows(
     labels: NDArray[np.int64], predictions: NDArray[np.int64], classes: int
 ) -> dict[str, NDArray[np.float64]]:
-    """For each metric, a score per row: the metric is the mean of the scores; their variance gives its sampling error.
+    """Scores of each row, by metric. A metric is the mean of its scores; their variance gives its sampling error.
 
-    For F1, the score is the metric plus the row's influence on it, by the derivative of F1 = 2 TP / (rows of the class
-    + rows predicted as the class): the infinitesimal jackknife (Efron, "Nonparametric estimates of standard error",
-    1981).
+    For F1, a row's score is the metric plus the row's influence on it (infinitesimal jackknife: Efron, "Nonparametric
+    estimates of standard error", 1981). The influence is the derivative of F1 = 2 TP / (rows of the class + rows
+    predicted as the class).
     """
     right = labels == predictions
     support = np.bincount(labels, minlength=classes)

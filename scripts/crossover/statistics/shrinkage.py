@@ -1,7 +1,8 @@
 """Variances between trials, shared over the cells of a series by empirical Bayes.
 
 A few trials estimate their variance poorly, and the cells of a series have similar variances. The true variances are
-assumed to scatter around a common value as much as the estimates differ beyond chance (Smyth, "Linear models and
+assumed to scatter around a common value. How much they scatter is estimated from how much the sample variances differ
+beyond chance (Smyth, "Linear models and
 empirical Bayes methods for assessing differential expression in microarray experiments", 2004; limma's `fitFDist` and
 `squeezeVar`).
 """
@@ -26,8 +27,8 @@ def with_shared_spread(cells: Sequence[SampleMean], resolution: float) -> list[S
     """The same means, with variances and degrees of freedom from the trials of all cells of a series.
 
     A cell of one trial gets the common variance. A cell of several trials gets the mean of the common variance and its
-    own, weighted by their degrees of freedom, but no less than its own, since a larger spread than in other cells may
-    be real. If fewer than two cells have several trials, all are returned unchanged. `resolution` is as in
+    own, weighted by their degrees of freedom. Its own variance is the minimum, since a larger spread than in other
+    cells may be real. If fewer than two cells have several trials, all are returned unchanged. `resolution` is as in
     `reading_error`.
     """
     freedom = np.array([cell.freedom for cell in cells], float)

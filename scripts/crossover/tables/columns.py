@@ -115,7 +115,7 @@ class Measurement(Row):
     first_step_s: float | None = column("time of the process's first step, synchronised", "s")
     compile_s: float | None = column("time of compilation (part of the first step), or of capturing a CUDA graph", "s")
     dynamic_shapes: bool | None = column(
-        "whether the step was compiled for batches of changing shapes; null: not compiled"
+        "whether the step was compiled for batches of changing shapes; null if it was not compiled"
     )
     warmup_s: float | None = column("time of the warm-up after the first step", "s")
     warmup_steps: int | None = column("steps of the warm-up, including the first step")

@@ -66,7 +66,7 @@ def differing_environments(
     columns = [column for column in columns if column in first.columns and column in second.columns]
     devices: dict[str, list[str]] = {}
     for device in first["device"].unique():
-        # Without the conversion, an integer column that contains a null would be shown as 2.0.
+        # Without the conversion, an integer in a column with nulls would be shown as 2.0 instead of 2.
         sides = [run.loc[run["device"] == device, columns].convert_dtypes() for run in (first, second)]
         for column in columns if len(sides[1]) else []:
             values = [sorted({"none" if pd.isna(value) else str(value) for value in side[column]}) for side in sides]

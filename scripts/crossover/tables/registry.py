@@ -640,10 +640,7 @@ ANSWERS = {
     "low": Column("lower end of the value's 95 % interval, if known; for `set_up`, the minimum over sizes"),
     "high": Column("upper end of the value's 95 % interval, if known; for `set_up`, the maximum over sizes"),
     "unit": _text("unit of the value; for a bottleneck, bound or ranking, that of the x axis"),
-    "winner": _text(
-        "first side that the answer names, usually the one that is ahead, or else the contender; for a bottleneck, the "
-        "remedy"
-    ),
+    "winner": _text("first side that the answer names, usually the side that is ahead; for a bottleneck, the remedy"),
     "loser": _text("second side that the answer names; for a bottleneck, the bottleneck at the largest size"),
     "winner_configurations": _many(
         "for devices at their best: the fastest configurations of `winner` within the crossover's bracket, or else at "
@@ -674,8 +671,8 @@ ANSWERS = {
     "ratio_low": Column("if one side leads: its minimum speed-up in the range of its lead"),
     "ratio_high": Column("if one side leads: its maximum speed-up in the range of its lead"),
     "near": _many(
-        "points on the x axis that the caveat is about, or without a caveat the crossings; for a ranking, the first "
-        "and last point of each first place"
+        "points on the x axis that the caveat is about; without a caveat, the crossings; for a ranking, the first and "
+        "last point of each first place"
     ),
     "winner_s": Column("step time of `winner`; for loading and copying, with data on the device", "s"),
     "loser_s": Column("step time of `loser`; for loading and copying, with data from the host", "s"),
