@@ -58,7 +58,7 @@ class RatioWithin:
 
 @dataclass(frozen=True)
 class SameQuality:
-    """A metric differs from that of the CPU in fp32 by at most `within`, for each cell that `where` selects."""
+    """For each cell that `where` selects, a metric differs by at most `within` from that of the CPU in fp32."""
 
     metric: str
     within: float

@@ -122,15 +122,15 @@ class Datasets(Keys):
     )
     digits: Digits = Field(
         default_factory=Digits,
-        description="Images of handwritten digits, 8 x 8 pixels, that scikit-learn ships; 1797 rows of real data.",
+        description="1797 real images of handwritten digits, 8 x 8 pixels, which scikit-learn ships.",
     )
     higgs: Higgs = Field(
         default_factory=Higgs,
-        description="Two lepton transverse momenta, standardised; generated unless `csv` names the real files.",
+        description="Transverse momenta of two leptons, standardised. Generated unless `csv` names the real files.",
     )
     mnist: Mnist = Field(
         default_factory=Mnist,
-        description="Images of handwritten digits, 28 x 28 pixels; generated unless `folder` holds the real files.",
+        description="Images of handwritten digits, 28 x 28 pixels. Generated unless `folder` holds the real files.",
     )
 
 

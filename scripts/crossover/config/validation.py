@@ -155,7 +155,7 @@ def check(values: Mapping[str, Any], keys: type[BaseModel], locate: Locator) -> 
         return keys.model_validate(values).model_dump()
     except ValidationError as error:
         details = error.errors(include_url=False)
-    # If a value has several alternatives, report the error deepest in the data, if possible from a validator of ours.
+    # Pydantic reports an error for each alternative. Show the deepest one in the data, preferably from our validators.
     errors = [(detail, _data_path(detail, values)) for detail in details]
     detail, path = max(errors, key=lambda error: (len(error[1]), error[0]["type"] == PROBLEM))
     raise UserError(_one_line(detail, path, json_schema(keys), locate))

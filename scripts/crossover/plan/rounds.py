@@ -67,8 +67,8 @@ def _accelerators_together(groups: Iterable[Sequence[tuple[int, Cell]]], first: 
 def priority_of_added(cell: Cell, trial: int, seed: int, at_once: int = 1) -> float:
     """Priority of a trial outside of the first grid, in (0, 1]: round by round, each in shuffled order.
 
-    It depends only on the arguments, so that all processes agree on it. If several accelerators measure side by side,
-    a round begins with their trials, which are few.
+    The priority depends only on the arguments, so that all processes agree on it. If several accelerators measure side
+    by side, a round begins with their trials, which are few.
     """
     order = random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random()
     if at_once > 1:

@@ -277,7 +277,7 @@ class Measurement(Row):
     amx: bool | None = column("whether the CPU has AMX, which speeds up bf16 and int8")
     avx512_bf16: bool | None = column("whether the CPU has AVX512-BF16")
     affinity_cores: int | None = column("physical cores in `affinity`, regardless of quota and Slurm")
-    logical_cpus: int | None = column("logical CPUs that the process may use")
+    logical_cpus: int | None = column("number of logical CPUs that the process may use")
     memory_bytes: int | None = column("memory of the host", "B")
     governor: str | None = column("frequency governor of the first CPU")
     load_before: float | None = column("load average over one minute when the trial started")

@@ -176,7 +176,7 @@ def with_x(rows: pd.DataFrame, x_axis: str) -> pd.DataFrame:
 
 
 def with_parameters(rows: pd.DataFrame) -> pd.DataFrame:
-    """Trials with the number of parameters of their model, also for those that ended before the model was built."""
+    """Fill in the number of parameters of trials that ended before their model was built."""
     of_model = rows.groupby(["study", "variant", "size"])["parameters"].transform("first")
     return rows.assign(parameters=rows["parameters"].fillna(of_model))
 

@@ -346,7 +346,7 @@ END_OF_SET = "end of the 95 % set of `{}`; empty if the set is open or not known
 CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "pair": _text(
         "kind of comparison: device, precision, execution, machine, reference or best; the axis on which the sides "
-        "differ has the contender's value; for best, `execution` is `best` and `precision` has all of the candidates"
+        "differ has the contender's value; for best, `execution` is `best` and `precision` lists those compared"
     ),
     "cost": _text(
         "what is compared: "
