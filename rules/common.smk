@@ -30,7 +30,7 @@ def get_code(module):
 
 
 def get_failures(log):
-    """How often the job with this log has failed. As a parameter, it makes the job run again although `update` keeps its outputs."""
+    """How often the job with this log has failed. As a parameter, it makes the job run again, since `update` keeps outputs."""
     return lambda wildcards: failures(Path(log))
 
 
