@@ -59,7 +59,7 @@ rule collect_measurements:
 
 rule give_first_answer:
     input:
-        # Given as a path, not as the output of write_plan, which `ancient` would mark for all rules.
+        # As a path, since `ancient` would mark the output of write_plan for all rules.
         plan=ancient(f"{RESULTS}/plan.json"),
         rows=get_rows_of_first_answer,
         references=get_references,

@@ -30,12 +30,12 @@ def get_code(module):
 
 
 def get_failures(log):
-    """How often the job with this log has failed: a parameter that makes it run again, though outputs under `update` stay."""
+    """How often the job with this log has failed. As a parameter, it makes the job run again, since `update` keeps outputs."""
     return lambda wildcards: failures(Path(log))
 
 
 def get_limit(kind):
-    """The options of a job's time limit; with `resources` as an argument, a change of them re-runs nothing."""
+    """The options of a job's time limit. With `resources` as an argument, a change of the options re-runs nothing."""
     return lambda wildcards, resources: JOBS.limit(kind, wildcards)
 
 
@@ -74,7 +74,7 @@ def get_rows_before_stage(wildcards):
 
 
 def get_measured_rows(wildcards):
-    """The rows of the first grid, all stages and the repeats, or those before a repeat; none of older plans."""
+    """The rows of the first grid, of all stages, and of the repeats. To plan a repeat, only earlier repeats count."""
     rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
     for repeat in range(1, int(wildcards.get("repeat", PLAN.repeats + 1))):
         plan = checkpoints.plan_repeats.get(repeat=str(repeat)).output.plan

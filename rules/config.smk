@@ -30,7 +30,7 @@ with one_line_errors():
     ROUNDS = Rounds(PLAN, JOBS.at_once)
     RESULTS = CONFIG.results
     SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere
-    # Each a study and a kind.
+    # Pairs of a study and a kind of figure.
     FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
     if RUN.is_main:
         for note in notes_before_run(CONFIG, MACHINE, REFERENCES, SHIPPED, SEVERAL_HOSTS):

@@ -41,17 +41,17 @@ PROGRESS = Progress(
     logger.info, up_to_date=lambda: tell_answers_again(), rows=lambda: PLAN.rows(PLAN.trials_of_grid)
 )
 
-# The compilers, a parameter of trials, are looked for in PATH; and jobs, which need it too, do not run `onstart`.
+# Compilers, a parameter of trials, are looked up in PATH. Jobs need the same PATH, and do not run `onstart`.
 prefer_this_environment()
 # `envvars` in rules/config.smk demands a value, which `onstart` replaces.
 os.environ.setdefault(INVOCATION, "")
 if RUN.is_main:
-    # Snakemake logs the number of jobs before `onstart`, and that there is nothing to do without it.
+    # Snakemake logs the number of jobs before `onstart`, which it does not call if there is nothing to do.
     RUN.show_progress(logger, PROGRESS)
     # `onstart` reports the load by others since this moment.
     COUNTERS = read_counters()
 if IS_MODULE and RUN.is_main:
-    # Snakemake calls the handlers of the workflow that uses this one, and none of these.
+    # Snakemake does not call the handlers of a module, only those of the workflow that uses it.
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     atexit.register(lambda: tell_failures() if PROGRESS.failed or PROGRESS.stopped else tell_new_answers())
 

@@ -1,5 +1,5 @@
-# Rules that measure: trials, trainings, searches for the largest batch, and roofs; and the rule for datasets. What a result
-# depends on is in `params`, with the code's content instead of file times. A change of `resources` triggers no new measurement.
+# Rules for datasets, trials, trainings, searches for the largest batch, and roofs. What a result depends on is in `params`, with
+# the code's content instead of file times. A change of `resources` triggers no new measurement.
 
 # Set only in a run with classes of nodes.
 CLASS = "{machine}/" if CONFIG.classes else ""

@@ -47,10 +47,11 @@ def analyse(
 ) -> RunTables:
     """The tables of a run.
 
-    `measurements` has one row per trial, `trainings` one per training, `searches` is from `collect_searches`, `roofs`
-    from `read_roofs`; all may be empty. `studies` maps names to study files completed with defaults. If `grids_known`
-    is False, as for merged runs whose studies may have started with different sizes, no size counts as refined. Cells
-    that only a study's `candidates` add are in table `candidate_cells` instead of `cells`.
+    `measurements` has one row per trial, and `trainings` has one per training. `searches` is the result of
+    `collect_searches`, and `roofs` is that of `read_roofs`. All may be empty. `studies` maps names to study files
+    completed with defaults. If `grids_known` is False, no size counts as refined, as in merged runs, whose studies may
+    have started with different sizes. Cells that only a study's `candidates` add are in table
+    `candidate_cells` instead of `cells`.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
     all_trials = with_parameters(measurements.reset_index(drop=True))
@@ -119,7 +120,7 @@ def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, 
 
 
 def _first_points(study: Mapping[str, Any], measurements: pd.DataFrame) -> tuple[str, Collection[Any]]:
-    """The axis along which refinement adds points to a study, and the points that the study has without refinement."""
+    """The axis along which refinement adds points to a study, and the study's points without refinement."""
     if study["x_axis"] != CPU_THREADS:
         axis = X_AXES[study["x_axis"]]
         return axis, {*study[f"{axis}s"]}

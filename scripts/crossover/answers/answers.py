@@ -43,8 +43,9 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
 
 
 def by_relevance(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
-    """The tables of a study, with the crossovers that match its first published claim on a crossover first; without
-    such a claim, those with a known position or bound.
+    """The tables of a study, with its most relevant crossovers first.
+
+    These match the first published claim on a crossover. Without such a claim, they have a known position or bound.
     """
     claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
     published = [claim.form for claim in claims if claim.source != OURS]

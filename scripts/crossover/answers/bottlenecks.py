@@ -15,7 +15,7 @@ from crossover.tables.registry import REMEDIES, SPLIT
 
 
 def bottleneck_answers(cells: pd.DataFrame, x_axis: str) -> list[Row]:
-    """The bottleneck at the first point of each series and device; the first answer on an accelerator is a main one."""
+    """The bottleneck at the first point of each series and device. The first answer on an accelerator is a main one."""
     x_axis = "size" if x_axis == CPU_THREADS else x_axis
     axes, along = series_axes(x_axis), X_AXES[x_axis]
     rows = on_all_cores(cells).dropna(subset=["bottleneck"]).sort_values(along, kind="stable")

@@ -193,7 +193,7 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, varied_axes: Iterable[str])
 
 
 def _loading(tables: RunTables) -> list[Row]:
-    """The share of a step that data loading takes and, on an accelerator, that transfers from the host take."""
+    """The share of data loading in a step and, on an accelerator, the share of transfers from the host."""
     pairs = tables.ratios[tables.ratios["pair"] == "protocol"]
     pairs = pairs[pairs["device"].isin(DEVICES)]
     pairs = pairs[(pairs["device"] != BASELINE) | ~pairs["baseline"].isin(COPYING)]

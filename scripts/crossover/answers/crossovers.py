@@ -69,7 +69,7 @@ def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row
 
 
 def _steps_of_run(steps_per_run: StepsPerRun, row: Mapping[str, Any]) -> int | None:
-    """Steps of the run that a crossover is about; None for single steps, or if runs differ along the x axis."""
+    """Number of steps of the run that a crossover is about. None for single steps, or if it varies along the x axis."""
     given = steps_per_run is not None and (row["batch_size"] is not None or isinstance(steps_per_run, int))
     return steps_of_run(steps_per_run, row["batch_size"]) if row["cost"] == "run" and given else None
 
@@ -115,7 +115,8 @@ def _series_name(row: Mapping[str, Any], varied_axes: Sequence[str]) -> str:
 def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Row]:
     """The number of steps after which the side with the faster step has made up for its longer start-up.
 
-    One answer for each main crossover in time, at the largest point; a main one if the study has a run (`has_run`).
+    There is one answer for each main crossover in time, at the largest point. It is a main answer if the study has a
+    run (`has_run`).
     """
     crossovers, main = _crossovers_to_answer(tables)
     varied_axes, with_product_names = varying(tables.cells, series_axes(x_axis)), _has_several_accelerators(crossovers)
@@ -209,7 +210,7 @@ def speedups_of(row: Mapping[str, Any], ratios: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
-    """As `reach_of`; with ties at one end, the lead extends from the other end to the last size before them."""
+    """As `reach_of`. With ties at one end, the lead extends from the other end to the last size before the ties."""
     if speedups.empty:
         return {}
     ends = {"smallest": speedups.index.min(), "largest": speedups.index.max()}
@@ -295,8 +296,9 @@ def _transfer_answer(transferred: dict[str, Any], resident: dict[str, Any], vari
 
 
 def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The crossovers of accelerators with the CPU, both in their fastest configurations, and how far tuning moves them;
-    without such crossovers, the speed-up that tuning gives each device.
+    """The crossovers of accelerators with the CPU, both in their fastest configurations, and how far tuning moves them.
+
+    Without such crossovers, the answers are the speed-ups that tuning gives each device.
     """
     axes = best_axes(x_axis)
     varied_axes = varying(tables.cells, axes)

@@ -125,8 +125,9 @@ def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) 
 
 
 def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The highest speed-up that a reference's roofs allow if the model was not measured on the reference's GPU: one
-    answer per series, at the largest point, for the reference with the highest limit there.
+    """The highest speed-up that a reference's roofs allow if the model was not measured on the reference's GPU.
+
+    There is one answer per series, at the largest point, for the reference with the highest limit there.
     """
     ratios = tables.ratios[tables.ratios["pair"] == BOUND]
     axes = [axis for axis in series_axes(x_axis) if axis != "machine"]

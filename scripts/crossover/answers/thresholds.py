@@ -24,8 +24,9 @@ GPU, CPU = "gpu", "cpu"
 
 
 def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
-    """The content of thresholds.json: one entry for each series and accelerator, here or of a reference; for a series
-    without an accelerator, `device` and `gpu` are null.
+    """The content of thresholds.json: one entry for each series and accelerator, here or of a reference.
+
+    For a series without an accelerator, `device` and `gpu` are null.
     """
     crossovers = tables.crossovers
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
@@ -78,8 +79,9 @@ def _lost(row: Mapping[str, Any], tables: RunTables) -> list[float]:
 def _ranges(
     row: Mapping[str, Any], sizes: Floats, log_ratios: Floats, half_widths: Floats, lost: Collection[float]
 ) -> Iterator[dict[str, Any]]:
-    """The ranges of sizes at which a device is faster, up to the crossover's interval (or, without one, its bracket). A
-    range ends before a measured size without a significant difference, and before a size in `lost`.
+    """The ranges of sizes at which a device is faster, up to the crossover's interval (or, without one, its bracket).
+
+    A range ends before a measured size without a significant difference, and before a size in `lost`.
     """
     without_interval = row["crossover_low"] is None and row["crossover_high"] is None
     low, high = (row[f"{'bracket' if without_interval else 'crossover'}_{end}"] for end in ("low", "high"))

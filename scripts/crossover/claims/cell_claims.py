@@ -34,7 +34,7 @@ from crossover.tables.labels import side_word
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC, claim_metrics
 
 MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
-"""Verdicts by priority: a claim about quality gets the first in this order that any of its cells has."""
+"""Verdicts by priority. A claim about quality gets the first of these that any of its cells has."""
 
 
 def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
@@ -116,7 +116,10 @@ def _with_statuses(label: str, statuses: pd.Series) -> str:
 
 
 def _metric_values(rows: pd.DataFrame, side: Side, steps_per_run: Any) -> pd.Series:
-    """A metric by trial, the mean of a list. Raises NoFindingError if all values are missing or one is not above 0."""
+    """A metric by trial; a list counts as its mean.
+
+    Raises NoFindingError if all values are missing or one is not above 0.
+    """
     if side.metric == "samples_per_s":
         samples = rows["samples_per_step"].fillna(rows["batch_size"]).astype(float)
         values = samples / rows["step_time_s"].astype(float)

@@ -25,9 +25,10 @@ def trials_of_claims(
     trials: Mapping[str, int],
     steps_per_run: Mapping[str, Any],
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
-    """The numbers of the trials that a stage, numbered from 1, adds to each cell of inconclusive claims about ratios,
-    and a decision for each such claim and machine. Claims have the key `study`; `refinements`, `trials` and
-    `steps_per_run` are by study.
+    """The numbers of the trials that a stage adds to each cell of inconclusive claims about ratios, and its decisions.
+
+    Stages are numbered from 1. There is a decision for each inconclusive claim and machine. Claims have the key
+    `study`; `refinements`, `trials` and `steps_per_run` are by study.
     """
     wanted: dict[Cell, list[int]] = {}
     decisions = []

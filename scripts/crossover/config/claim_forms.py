@@ -58,13 +58,13 @@ class RatioWithin:
 
 @dataclass(frozen=True)
 class SameQuality:
-    """A metric differs from that of the CPU in fp32 by at most `within`, for each cell that `where` selects."""
+    """For each cell that `where` selects, a metric differs by at most `within` from that of the CPU in fp32."""
 
     metric: str
     within: float
     where: Mapping[str, Any]
     study: str | None = None
-    """The study that trains the models; None: the study of the claim."""
+    """The study that trains the models; None for the study of the claim."""
 
 
 Form = CrossoverBetween | RatioWithin | SameQuality

@@ -120,15 +120,15 @@ class Datasets(Keys):
     )
     digits: Digits = Field(
         default_factory=Digits,
-        description="Images of handwritten digits, 8 x 8 pixels, that scikit-learn ships; 1797 rows of real data.",
+        description="1797 real images of handwritten digits, 8 x 8 pixels, which scikit-learn ships.",
     )
     higgs: Higgs = Field(
         default_factory=Higgs,
-        description="Two lepton transverse momenta, standardised; generated unless `csv` names the real files.",
+        description="Transverse momenta of two leptons, standardised. Generated unless `csv` names the real files.",
     )
     mnist: Mnist = Field(
         default_factory=Mnist,
-        description="Images of handwritten digits, 28 x 28 pixels; generated unless `folder` holds the real files.",
+        description="Images of handwritten digits, 28 x 28 pixels. Generated unless `folder` holds the real files.",
     )
 
 
@@ -138,7 +138,7 @@ class Prices(GivenKeys):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Price | None]
 
-    here: Price | None = Field(None, description="Price per hour of this machine, for devices that have none.")
+    here: Price | None = Field(None, description="Price per hour of this machine, for devices without their own price.")
     cpu: Price | None = Field(None, description="Price per hour of a machine without an accelerator.")
     cuda: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
     mps: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
@@ -185,8 +185,8 @@ class NodeClass(GivenKeys):
     cores: Threads = Field(
         1,
         description='CPUs of one of these nodes, as Slurm counts them (`sinfo --format "%P %c"`; these may be hardware '
-        "threads). A CPU cell requests them all, and may end with an error if its node has more. By default as many "
-        "as Slurm reports for the profile's partition.",
+        "threads). A CPU cell requests them all, and may end with an error if its node has more. By default, the "
+        "number that Slurm reports for the profile's partition.",
     )
 
 
@@ -198,13 +198,13 @@ class Cluster(Keys):
     )
     several_hosts: Flag = Field(
         False,
-        description="Whether rows may come from several hosts, which must have the same CPU and, for each device, the "
-        "same hardware and software; always allowed on a cluster.",
+        description="Whether rows may come from several hosts. These must have the same CPU and, for each device, the "
+        "same hardware and software. Always allowed on a cluster.",
     )
     side_by_side: Flag = Field(
         True,
-        description="Whether cells on several GPUs of a machine run at once. `false` measures them one at a time if "
-        "Snakemake runs the jobs itself; on a cluster the profile decides which jobs share a node.",
+        description="Whether cells on several GPUs of a machine run at once; `false` measures them one at a time. On a "
+        "cluster, the profile decides instead which jobs share a node.",
     )
     check_devices: Flag = Field(
         True,
@@ -256,7 +256,7 @@ class ConfigKeys(Keys):
     sizes: OneOrSeveral[Count | SizeName] | None = Field(
         None,
         description="Sizes of `model`, as numbers or names. Null takes SIZES of the model's file, or else 16, 64, 256 "
-        "and 1024; a model without an argument for its size has a single size.",
+        "and 1024. A model without an argument for its size has a single size.",
     )
     batch_size: Count = Field(DEFAULT_BATCH_SIZE, description="Samples in a step of `model`.")
     batch_sizes: OneOrSeveral[Count] | None = Field(
@@ -276,8 +276,8 @@ class ConfigKeys(Keys):
     data: Data | None = Field(None, description=DATA)
     devices: Literal["auto"] | OneOrSeveral[Device] = Field(
         "auto",
-        description="Devices to measure. `auto` takes the CPU and this machine's accelerator; on a cluster the CPU, "
-        "and CUDA if Slurm knows a node with a GPU.",
+        description="Devices to measure. `auto` takes the CPU and this machine's accelerator. On a cluster, it takes "
+        "the CPU, and CUDA if Slurm knows a node with a GPU.",
     )
     reference: Text | Several[Text] = Field(
         "auto",
@@ -292,7 +292,7 @@ class ConfigKeys(Keys):
     )
     trials: Trials | None = Field(
         None,
-        description="Number of trials of each cell, each in its own process, in interleaved rounds; in a study of "
+        description="Number of trials of each cell, each in its own process, in interleaved rounds. In a study of "
         "crossovers, cells on which no crossover depends may get fewer (see `first_trials`). Null takes the preset's "
         f"({', '.join(f'{name} {preset.trials}' for name, preset in PRESETS.items())}).",
     )
@@ -313,9 +313,9 @@ class ConfigKeys(Keys):
     )
     repeat_disturbed: Annotated[int, Field(strict=True, ge=0, le=5)] = Field(
         1,
-        description="Maximum number of times that a trial is measured again at the end of a run if it was disturbed, "
-        "for example by other programs on its cores or by a GPU that clocked down. The least disturbed row is used; "
-        "all stay in the results folder.",
+        description="Maximum number of times that a disturbed trial is measured again at the end of a run. Other "
+        "programs on its cores or a GPU that clocked down, for example, disturb a trial. The least disturbed row is "
+        "used; all stay in the results folder.",
     )
     datasets: Datasets = Field(default_factory=Datasets, description="How the datasets are made.")
     name: ReferenceName = Field(

@@ -26,7 +26,7 @@ class Configuration:
 
     studies: tuple[Study, ...]
     devices: tuple[str, ...] | None
-    """None: `auto`."""
+    """None for `auto`."""
     devices_from: str
     """Name of the layer that sets the devices, for messages."""
     reference: str | tuple[str, ...]
@@ -47,7 +47,7 @@ class Configuration:
     currency: str | None
     largest_batch: BatchSearch
     classes: Mapping[str, Mapping[str, Any]] | None
-    """Classes of a cluster's nodes, by name; None: all nodes are the same."""
+    """Classes of a cluster's nodes, by name; None if all nodes are the same."""
     several_hosts: bool
     side_by_side: bool
     check_devices: bool
@@ -96,7 +96,7 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
-    """Merge all layers; an effort with a preset replaces earlier ones, one without only the numbers that it gives."""
+    """Merge all layers. An effort with a preset replaces an earlier one; without, it changes only the given numbers."""
     values: dict[str, Any] = {}
     for _, new in layers:
         before, after = values.get("effort"), new.get("effort")

@@ -157,7 +157,7 @@ CoreCount = Annotated[str, OneOf((HALF,))] | Threads
 class Keys(BaseModel):
     """Base class of mappings, which by default allow no keys other than their fields."""
 
-    # Build validators only for a whole config or study; building one for each mapping as well would take twice as long.
+    # Deferred, since validators are needed only for a whole config or study; building all would take twice as long.
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 

@@ -47,7 +47,7 @@ class Table:
     targets: str
     """The column to predict."""
     inputs: tuple[str, ...] = ()
-    """The columns to predict from; empty: all except the targets and index columns."""
+    """The columns to predict from; empty for all except the targets and index columns."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class Model:
     checked: bool = True
     """Whether results are compared with double precision."""
     may_refuse: bool = False
-    """Whether a size that the function rejects gives status `unsupported` (as a default size does), not an error."""
+    """Whether a size that the function rejects gives status `unsupported` instead of an error; True for default sizes.
+    """
     table: Table | None = None
     """The table with the data, if the function returns only the model."""
     takes: tuple[str, ...] = ()
@@ -162,7 +163,7 @@ def _module_file(module: str) -> Path | None:
 
 
 def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
-    """A model's sizes that a study need not give: SIZES of its file, or a single name; else None. Raises UserError."""
+    """The sizes that a model declares itself: SIZES of its file, or a single name; otherwise None. Raises UserError."""
     if model.origin in LIBRARIES:
         return (model.name,)
     file = model.file or _module_file(model.origin)

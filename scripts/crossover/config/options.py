@@ -229,7 +229,8 @@ def memory_size(text: str) -> int:
 def check_writable(path: Path, begins: bytes = b"PAR1") -> None:
     """Make the folder of an output; raises UserError if the output cannot be written.
 
-    An existing file may be replaced only if it is empty or begins with `begins`, by default as a Parquet file does.
+    An existing file may be replaced only if it is empty or begins with `begins`. By default, this is the beginning of a
+    Parquet file.
     """
     if path.parts[:1] and path.parts[0].startswith("~"):
         raise UserError(f"--output: {path} begins with ~, which the shell did not expand; write out the folder's path")

@@ -56,7 +56,7 @@ class Effort:
     )
     warmup_long_s: float = number(
         0.5,
-        "Seconds after which a steady warm-up with slow steps may end, regardless of the number of steps; ignored if "
+        "Seconds after which a steady warm-up with slow steps may end, regardless of the number of steps. Ignored if "
         "above `warmup_max_s`.",
         gt=0,
         le=LONGEST_S,
@@ -111,8 +111,8 @@ class Refinement:
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     bisections: int = number(
         2,
-        "Maximum number of sizes to add, one after another, each at the middle of a crossover's bracket on a log axis; "
-        "none if the crossover's interval is wider than the bracket.",
+        "Maximum number of sizes to add, one after another, each at the middle of a crossover's bracket on a log axis. "
+        "None is added if the crossover's interval is wider than the bracket.",
         ge=0,
         le=20,
     )
@@ -124,8 +124,8 @@ class Refinement:
     )
     extra_trials: int = number(
         8,
-        "Trials in addition to `trials`, at the sizes within and at the ends of the final bracket of a crossover whose "
-        "interval is too wide for `target_width`.",
+        "Trials in addition to `trials`, at the sizes within and at the ends of the final bracket, if the crossover's "
+        "interval is still wider than `target_width`.",
         ge=0,
         le=MOST_TRIALS,
     )
@@ -195,8 +195,8 @@ class BatchSearch:
     """Bytes, or a number with a unit; None: the default of find_largest_batch.py."""
     timed_batches: int = number(
         100,
-        "Maximum number of batches of the largest size to time for its throughput, within about 10 s but at least 3; "
-        "0 for none.",
+        "Maximum number of batches of the largest size to time for its throughput; 0 for none. Timing ends after about "
+        "10 s, but not before 3 batches.",
         ge=0,
         le=MOST,
     )
@@ -211,7 +211,7 @@ class Quality:
     seeds: int = number(5, "Number of trainings of each model; an interval needs at least two.", ge=1, le=MOST_TRIALS)
     test_share: float = number(0.33, "Share of the dataset's rows held out from training and predicted.", gt=0, lt=1)
     classes: Sequence[str] | None = None
-    """Names of the classes, in order; None: their numbers."""
+    """Names of the classes, in order; None to use their numbers."""
 
 
 @dataclass(frozen=True)
@@ -420,7 +420,7 @@ def quality_of(study: Study) -> Quality | None:
 
 
 def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells whose models a study trains; protocol, execution and threads are fixed, since they change no model."""
+    """The cells whose models a study trains. Protocol, execution and threads are fixed, since they change no model."""
     if study.quality is None:
         return []
     return replace(study, timed=True, protocols=("resident",), executions=("eager",), cpu_threads=()).cells(devices)
@@ -474,8 +474,10 @@ PREVIEW_SIZES = 5
 
 
 def preview(study: Study) -> Study:
-    """The part of a study for its first answer: all if it has few points, otherwise PREVIEW_SIZES points of the x axis
-    and one value of most other axes."""
+    """The part of a study that is measured for its first answer.
+
+    It has PREVIEW_SIZES points of the x axis and one value of most other axes. A study with few points is not reduced.
+    """
     points = study.points if study.x_axis == CPU_THREADS else tuple(sorted(study.points))
     if len(points) <= PREVIEW_SIZES:
         return study

@@ -43,8 +43,8 @@ MOST_SAMPLES = 1_000_000_000_000
 XAxis = Annotated[str, OneOf(tuple(X_AXES))]
 X_AXIS = (
     "The x axis of figures and crossovers: `size`, `parameters`, `batch_size`, or `cpu_threads`, for the number of "
-    "cores that the accelerator is worth. Instead of `parameters`, the size is used if sizes do not differ in them "
-    "(pixels, tokens, a frozen model). The other axes distinguish series."
+    "cores that the accelerator is worth. If the sizes of a study do not differ in parameters (pixels, tokens, a "
+    "frozen model), the size is used instead of `parameters`. The other axes distinguish series."
 )
 
 
@@ -199,8 +199,8 @@ Variant = Annotated[str, Matching("[A-Za-z0-9_]+", "a name of letters, digits an
 class CandidatesKeys(Keys):
     sizes: Annotated[Set[Count], Field(min_length=2)] | None = Field(
         None,
-        description="Sizes of the study at which candidates are measured; each costs one process per candidate, and "
-        "up to a minute with `compile`. Null for all.",
+        description="Sizes of the study at which candidates are measured; null for all. Each size costs one process "
+        "per candidate, which takes up to a minute with `compile`.",
     )
     batch_sizes: Annotated[Set[Count], Field(min_length=1)] | None = Field(
         None, description="Batch sizes of the study at which candidates are measured; null for all."
@@ -268,15 +268,16 @@ class StudyKeys(Keys):
     batch_sizes: Several[Count] = Field(description="Samples in a step.")
     protocols: Several[Protocol] = Field(
         ["resident"],
-        description="What a step includes. `resident` keeps the data on the device; `as_published` does what the "
-        "source does; `loaded` takes each batch from the Dataset or loader that a `model` gives; `from_host` copies a "
-        "batch from pinned host memory to the accelerator and the results back, `from_pageable` from pageable memory.",
+        description="What a step includes. `resident` keeps the data on the device. `as_published` does what the "
+        "source does. `loaded` takes each batch from the Dataset or loader that a `model` gives. `from_host` copies a "
+        "batch from pinned host memory to the accelerator and the results back; `from_pageable` does so from pageable "
+        "memory.",
     )
     precisions: Several[Precision] = Field(
         ["fp32"],
-        description="Arithmetic. `fp32` is IEEE single precision with TF32 off, on every backend; `tf32` needs a GPU "
-        "that has it; `amp-bf16` and `amp-fp16` use autocast, the latter with a loss scaler; `bf16`, `fp16` and `fp64` "
-        "are pure; functions of your own are `as_written`.",
+        description="Arithmetic. `fp32` is IEEE single precision with TF32 off, on every backend. `tf32` needs a GPU "
+        "that has it. `amp-bf16` and `amp-fp16` use autocast, `amp-fp16` with a loss scaler. In `bf16`, `fp16` and "
+        "`fp64`, parameters and inputs have that type too. Functions of your own are `as_written`.",
     )
     executions: Several[Execution] = Field(
         ["eager"],
@@ -285,8 +286,8 @@ class StudyKeys(Keys):
     )
     variants: Several[Variant] = Field(
         [PLAIN],
-        description="Options of the workload, from VARIANTS of its module, or values of the argument `variant` of "
-        "your own function; `plain` for none.",
+        description="Options of the workload, as listed in VARIANTS of its module. For your own function, values of "
+        "its argument `variant`. `plain` for none.",
     )
     devices: Several[Device] | None = Field(
         None,
@@ -324,7 +325,7 @@ class StudyKeys(Keys):
     mem_mb: Annotated[int, Field(strict=True, ge=1, le=100_000_000)] | None = Field(
         None,
         description="Megabytes of host memory that each of the study's jobs requests on a cluster, doubled when a job "
-        "is resubmitted; null to derive it from the number of parameters of the workload.",
+        "is resubmitted. Null derives them from the workload's number of parameters.",
     )
     figures: Several[Annotated[str, OneOf(FIGURE_KINDS)]] = Field(
         ["times", "speedups", "machines", "map", "precisions", "time_split", "memory", "energy"],
@@ -342,13 +343,13 @@ class StudyKeys(Keys):
     )
     largest_batch: Flag = Field(
         False,
-        description="Whether the run also searches for the largest batch that fits, for each cell of the study "
-        "(regardless of its batch size), with the settings of the run's `largest_batch`. Needs `timed`.",
+        description="Whether the run also searches for the largest batch that fits, for each cell of the study, "
+        "regardless of its batch size. The run's `largest_batch` has the settings. Needs `timed`.",
     )
     steps_per_run: Annotated[int, Field(strict=True, ge=1, le=MOST_SAMPLES)] | Epochs | None = Field(
         None,
-        description="Steps of the published run, or its epochs and samples per epoch; times are then also given for a "
-        "whole run. Null for none.",
+        description="Steps of the published run, or its epochs and samples per epoch, to give times for a whole run "
+        "as well. Null for none.",
     )
     timed: Flag = Field(
         True,
@@ -362,8 +363,8 @@ class StudyKeys(Keys):
     published: PublishedKeys | None = Field(None, description="The published comparison, or null.")
     claims: list[ClaimKeys] = Field(
         [],
-        description="Statements of the source and of our own that are checked against the measurements, each in "
-        "exactly one form, such as `ratio_below`; docs/how-to/configure.md has examples.",
+        description="Statements of the source and of our own that are checked against the measurements. Each has "
+        "exactly one form, such as `ratio_below`. docs/how-to/configure.md has examples.",
     )
     asks: AsksKeys | None = Field(
         None,

@@ -1,4 +1,4 @@
-"""Read YAML and check its keys; each error is one line: file, key, what is allowed."""
+"""Read YAML and check its keys. Each error is one line with the file, the key and what is allowed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from crossover.errors import UserError, allowed_names, shown_path, shown_text, s
 
 
 class _Resolver(BaseResolver):
-    """Resolve unquoted values otherwise than YAML 1.1: 2:30, 010, yes and 2020-01-01 are strings, 1e3 is a number."""
+    """Unlike YAML 1.1, read unquoted 2:30, 010, yes and 2020-01-01 as strings, and 1e3 as a number."""
 
 
 MERGE = "tag:yaml.org,2002:merge"
@@ -79,7 +79,7 @@ def read_yaml(path: Path) -> Any:
 
 def _load(text: str, where: str) -> Any:
     try:
-        return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]  # the stubs know no loaders of others
+        return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]  # the stubs allow only PyYAML's loaders
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -155,7 +155,7 @@ def check(values: Mapping[str, Any], keys: type[BaseModel], locate: Locator) -> 
         return keys.model_validate(values).model_dump()
     except ValidationError as error:
         details = error.errors(include_url=False)
-    # If a value has several alternatives, report the error deepest in the data, if possible from a validator of ours.
+    # Pydantic reports an error for each alternative. Show the deepest one in the data, preferably from our validators.
     errors = [(detail, _data_path(detail, values)) for detail in details]
     detail, path = max(errors, key=lambda error: (len(error[1]), error[0]["type"] == PROBLEM))
     raise UserError(_one_line(detail, path, json_schema(keys), locate))

@@ -174,7 +174,7 @@ BASELINE_SETTINGS = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
 
 
 def threads_of_side(device: str) -> int | str | None:
-    """Threads of the CPU on fewer cores: 1 for `cpu-1`, HALF for `cpu-half`; None for any other side."""
+    """Threads of the CPU on fewer cores, such as 1 for `cpu-1` and HALF for `cpu-half`. None for any other side."""
     threads = device.partition("-")[2]
     return int(threads) if threads.isdigit() else threads or None
 

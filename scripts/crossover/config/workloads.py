@@ -37,13 +37,13 @@ class Traits:
     size_name: str
     size_range: tuple[int, int]
     dataset: str | None
-    """The dataset that the workload reads; None: it draws its own inputs."""
+    """The dataset that the workload reads; None if it draws its own inputs."""
     protocols: tuple[str, ...]
     variants: tuple[str, ...] = (PLAIN,)
     sizes: tuple[int, ...] | None = None
-    """The only sizes of the workload; None: those in the range."""
+    """The only sizes of the workload; None if all sizes in the range are allowed."""
     batch_sizes: tuple[int, ...] | None = None
-    """The only batch sizes of the workload; None: all."""
+    """The only batch sizes of the workload; None if all are allowed."""
     granularity: int = 1
     """Sizes must be multiples of this."""
     preloaded: str | None = None

@@ -26,9 +26,9 @@ BY_DEVICE_ALONE = (
 )
 """One panel per device; all other axes separate lines."""
 NEAR = 20
-"""A device's capacity is drawn if below this multiple of the y axis's upper end."""
+"""A device's capacity is drawn if it is below this multiple of the y axis's upper end."""
 MOST_BARS = 12
-"""Bars in a panel of the time split; of more cells, an evenly spaced selection is drawn."""
+"""Maximum number of bars in a panel of the time split. Of more cells, an evenly spaced selection is drawn."""
 LEAST_SHARE = 0.005
 NAME_LETTERS = 36
 
@@ -138,14 +138,15 @@ def _write(axes: Axes, point: tuple[float, float], words: str) -> None:
 
 
 MEMORY = Kind(
-    "Peak memory of a step, in the trial with the median peak: on the GPU the memory of tensors (the allocator and the "
-    "driver take more), on the CPU the memory held by the step. Bars: parts of the peak, at the largest size of a "
-    "line with a known peak. Black line: the device's capacity. Cross, or a status: a cell without a result.",
+    "Peak memory of a step, in the trial with the median peak. On the GPU, it is the memory of tensors; the allocator "
+    "and the driver take more. On the CPU, it is the memory held by the step. Bars: parts of the peak, at the largest "
+    "size of a line with a known peak. Black line: the device's capacity. Cross or status: a cell without a result.",
     _draw_memory,
 )
 TIME_SPLIT = Kind(
-    "Parts of a step's time, each measured as the time saved by removing it, one after the other. Line: 95 % interval "
-    "of the largest part. Right: the speed-up by the remedy, for the step without the preceding parts.",
+    "Parts of a step's time. Remedies are tried one after the other, and the time that each saves is a part. The rest "
+    "is the device's work, divided by the roof that explains it. Line: 95 % interval of the largest part. Right: the "
+    "speed-up by the remedy, for the step without the preceding parts.",
     _draw_time_split,
     lambda tables: bool(tables.cells["bottleneck"].notna().any()),
 )

@@ -122,10 +122,10 @@ def _write(axes: Axes, height: int, words: str, colour: str = INK) -> None:
 
 
 LATENCY = Kind(
-    "Latency measured with the correct methods and with each mistake. Box: quartiles over all trials; whiskers: 5th to "
-    "95th percentile; ring: mean; vertical line: the correct mean. Square: 99th percentile with its 95 % interval over "
-    "trials (over steps if there is one trial). Right: the mean with the standard deviation, the 99th percentile, and "
-    "the error of a mistake's mean, from the ratio of means in each trial (without warm-up: over the later half of the "
-    "same steps); grey if not significant. Grey diamonds: published.",
+    "Latency measured with the correct methods and with each mistake. Box: quartiles over all trials. Whiskers: 5th to "
+    "95th percentile. Ring: mean. Vertical line: the correct mean. Square: 99th percentile with its 95 % interval over "
+    "trials (over steps if there is one trial). Right: mean, standard deviation, 99th percentile, and the error of a "
+    "mistake's mean (grey: not significant). The error is the ratio to the correct mean in each trial; without "
+    "warm-up, it is the ratio to the mean of the later half of the same steps. Grey diamonds: published.",
     _draw,
 )

@@ -56,10 +56,10 @@ from crossover.text import money_text, number_text, place_text, rate_text, secon
 PLAIN, TIMES_AS_FAST = StrMethodFormatter("{x:,g}"), StrMethodFormatter("{x:,g}×")
 
 MOST_DOTTED = 3
-"""Lines in a panel up to which trials are drawn as dots."""
+"""Maximum number of lines in a panel for trials to be drawn as dots."""
 
 LABEL_GAP = 0.07
-"""Between two names of lines, as a share of the panel's height."""
+"""Minimum distance between the names of two lines, as a share of the panel's height."""
 
 BY_BATCH = (["device", "workload", "protocol", "size"], ["precision", "execution", "variant", "machine"])
 
@@ -313,8 +313,8 @@ def _name_lines(rows: pd.DataFrame, axes: Axes) -> None:
 
 
 TIMES = Kind(
-    "Time, both axes logarithmic. Points: cells, with their 95 % interval over trials; dots: trials; hollow: sizes "
-    "that refinement added; vertical line: the crossover, with its 95 % interval. Grey, or dotted and hollow: "
+    "Time, both axes logarithmic. Points: cells, with their 95 % interval over trials. Dots: trials. Hollow: sizes "
+    "that refinement added. Vertical line: the crossover, with its 95 % interval. Grey, or dotted and hollow: "
     "published. Dashed: measured elsewhere. Cross: a cell without a result.",
     _draw_times,
 )
@@ -332,8 +332,8 @@ PRECISIONS = Kind(
     lambda tables: bool((tables.ratios["pair"] == "settings").any()),
 )
 HOST_SHARE = Kind(
-    "Share of a step's wall time in which the device is idle according to the profiler, waiting for Python, dispatch "
-    "or data; with the 95 % interval if several trials were profiled.",
+    "Share of a step's time in which the device waits for Python, dispatch or data, according to the profiler. It has "
+    "a 95 % interval if several trials were profiled.",
     _draw_host_share,
     lambda tables: bool(tables.cells["host_bound_share"].notna().any()),
 )
@@ -344,7 +344,7 @@ UTILISATION = Kind(
     _draw_utilisation,
 )
 ENERGY = Kind(
-    "Energy of a step by the device's counter, and price of a million steps at the config's prices, both with the 95 "
+    "Energy of a step by the device's counter, and price of a million steps at the config's prices. Both have the 95 "
     "% interval over trials.",
     _draw_energy,
     lambda tables: bool(tables.cells[["energy_per_step_j", "price_per_million_steps"]].notna().any(axis=None)),
@@ -356,9 +356,9 @@ THROUGHPUT = Kind(
     _draw_throughput,
 )
 MACHINES = Kind(
-    "Time, or money if the config gives prices, of a step (or of the study's run without start-up) on each device of "
-    "each machine, with the 95 % interval over trials. The interval of a reference (measured elsewhere) includes the "
-    "variation between hosts of its kind.",
+    "Time of a step on each device of each machine, or its price if the config gives prices, with the 95 % interval "
+    "over trials. If the study has a run, the figure shows the run without its start-up. The interval of a reference "
+    "(measured elsewhere) includes the variation between hosts of its kind.",
     _draw_machines,
     lambda tables: is_ranking(tables.machines),
 )

@@ -117,7 +117,7 @@ def arrange(
     decorate: Callable[[pd.DataFrame, Axes], None] = lambda *_: None,
 ) -> list[Panel]:
     """Group rows into panels and lines by `axes`; `decorate` gets a panel's rows."""
-    # Over batch sizes, the size replaces the batch size among these axes.
+    # If the x axis is the batch size, the size takes its place among these axes.
     replaced = {"batch_size": "size"} if view.x_axis == "batch_size" else {}
     per_panel, per_line = ([replaced.get(axis, axis) for axis in names] for names in axes)
     if view.x_axis == CPU_THREADS and "size" not in [*per_panel, *per_line]:
@@ -142,8 +142,8 @@ def arrange(
 def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str, Any]], Look]:
     """A function from a row to the look of its line.
 
-    If only devices vary, a line has its device's colour; else the first varying axis determines the colour, the second
-    the dashes, the third the marker.
+    If only devices vary, a line has its device's colour. Otherwise the first varying axis determines the colour, the
+    second the dashes, and the third the marker.
     """
     varied = varying(cells, axes)
     if not set(varied) - {"device"}:
@@ -217,7 +217,7 @@ def _lost_x(cells: pd.DataFrame) -> Floats:
 
 
 def _lost_words(cells: pd.DataFrame) -> str:
-    """The note in a legend on cells that are not ok: ', oom at 4,096' for the first, ': unsupported' for all, or ''."""
+    """The note in a legend on cells that are not ok: ', oom at 4,096' on the first, ': unsupported' if none is ok."""
     lost = cells[cells["status"] != "ok"]
     if lost.empty:
         return ""

@@ -92,7 +92,7 @@ def _draw_cells(axes: Axes, ratios: pd.DataFrame, across: str, along: str) -> No
 
 
 def _edges(points: Floats) -> Floats:
-    """Edges of cells: geometric means of neighbours; the outer cells are symmetric."""
+    """Edges of the cells around points: the geometric means of neighbours. Outer cells are symmetric on a log axis."""
     logs = np.log(points)
     steps = np.diff(logs) if len(logs) > 1 else np.array([math.log(2)])
     inner = logs[:-1] + np.diff(logs) / 2
@@ -133,8 +133,8 @@ def _drawn_ends(
 
 MAP = Kind(
     "Speed-up of the accelerator over the CPU, by size and batch size, or by size and cores: orange where the "
-    "accelerator is faster, blue where the CPU is. Hatched: no significant difference. Circles: the crossover along a "
-    "row, squares: along a column, with their 95 % intervals. Line through them: equally fast.",
+    "accelerator is faster, blue where the CPU is. Hatched: no significant difference. Circles: crossovers along a "
+    "row, squares: crossovers along a column, with their 95 % intervals. Line through them: equally fast.",
     _draw_map,
     lambda tables: bool(tables.crossovers["second_axis"].any()) and not _speedups(tables.ratios).empty,
 )

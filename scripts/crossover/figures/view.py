@@ -33,7 +33,7 @@ GRID_KEYS = {
 
 @dataclass(frozen=True)
 class StudyView:
-    """A study's file and tables; trials, cells and ratios have their point on the x axis in column `x`."""
+    """A study's file and tables. Column `x` of trials, cells and ratios is their position on the x axis."""
 
     spec: Mapping[str, Any]
     tables: RunTables
@@ -70,7 +70,7 @@ class StudyView:
         return int(run["epochs"]) if isinstance(run, Mapping) else 1
 
     def run_steps(self, batch_size: int) -> int | None:
-        """Steps of the study's run at a batch size; None without a run: figures then show the time of a step."""
+        """Steps of the study's run at a batch size. None without a run; figures then show the time of a step."""
         return steps_of_run(self.spec["steps_per_run"], batch_size)
 
     def time_label(self) -> str:

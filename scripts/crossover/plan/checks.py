@@ -148,7 +148,7 @@ def measured_elsewhere(results: Path, here: str) -> str | None:
 def notes_at_start(config: Configuration, machine: Machine, before: Counters, local: bool) -> Iterator[str]:
     """Notes for the user before the first trial: why a GPU is not used, and, if jobs run here, who else uses this host.
 
-    `before` has the counters as they were when the workflow was read.
+    `before` has the counters from the time when the workflow was read.
     """
     if machine.note and not config.devices:
         yield machine.note

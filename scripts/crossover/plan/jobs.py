@@ -32,7 +32,7 @@ START_MIN = 6
 """Minutes for a process to start from a cold network file system, and to end."""
 
 SEARCH_MIN = 60
-"""Minutes of a search in addition to its longest try: some fifty tries, each far below the limit."""
+"""Minutes for all tries of a search but the longest. There are some fifty, each far shorter than the limit."""
 
 ROOFS_MIN = 10
 """Minutes that the probe of a device requests; it takes seconds."""
@@ -98,7 +98,7 @@ class Jobs:
         }
 
     def limit(self, kind: str, wildcards: Wildcards) -> str:
-        """Options of the time limit. They change no number, so a change of them alone triggers no new measurement."""
+        """Options of the time limit. They affect no result, so a change of them triggers no new measurement."""
         limit_s = self._time_limit_s(self._studies[wildcards["study"]])
         note = f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"
         return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note}))

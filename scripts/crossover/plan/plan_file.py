@@ -65,8 +65,11 @@ def planned_rows(plan: Plan, results: Path) -> list[Path]:
 
 
 def find_references(plan: Plan, results: Path, started_in: str | None = None) -> list[Path]:
-    """Existing folders of the plan's references. Since results may be moved, relative paths are tried from where the
-    run was started (as derived from the path of the results, then as recorded), then from the working directory."""
+    """Existing folders of the plan's references.
+
+    Results may be moved, so a relative path is tried from three folders: the run's working directory as derived from
+    the path of the results, the same as recorded (`started_in`), and the current working directory.
+    """
     bases = [Path(started_in)] if started_in else []
     parts, resolved = Path(plan.config["results"]).parts, results.resolve()
     if resolved.parts[-len(parts) :] == parts and len(parts) < len(resolved.parts):

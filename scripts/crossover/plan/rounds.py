@@ -28,7 +28,7 @@ class Rounds:
         return len(self._priorities) + 1
 
     def priority(self, wildcards: Mapping[str, Any]) -> float:
-        """Priority of a trial: rounds one after another, each in shuffled order; trials of refinement come last."""
+        """Priority of a trial. Rounds follow one another, each in shuffled order. Trials of refinement come last."""
         trial = cell_of_wildcards(wildcards), int(wildcards["trial"])
         return self._priorities.get(trial) or priority_of_added(*trial, self.plan.seed, self.at_once)
 
@@ -49,8 +49,8 @@ def in_blocks(
 ) -> Iterator[tuple[int, Cell]]:
     """Reorder trials so that `at_once` accelerators are busy, and the devices of a cell still follow each other.
 
-    A block has up to `at_once` cells, each on all devices; its accelerator trials come before its CPU trials, or after
-    them in every second block. No block spans two rounds.
+    A block has up to `at_once` cells, each on all devices. Its accelerator trials come before its CPU trials; in every
+    second block, they come after them. No block spans two rounds.
     """
     early = set(first)
     for _, part in groupby(order, lambda entry: (entry[0], entry[0] == 1 and (entry[1].study, entry[1] in early))):
@@ -67,8 +67,8 @@ def _accelerators_together(groups: Iterable[Sequence[tuple[int, Cell]]], first: 
 def priority_of_added(cell: Cell, trial: int, seed: int, at_once: int = 1) -> float:
     """Priority of a trial outside of the first grid, in (0, 1]: round by round, each in shuffled order.
 
-    It depends only on the arguments, so that all processes agree on it. If several accelerators measure side by side,
-    a round begins with their trials, which are few.
+    The priority depends only on the arguments, so that all processes agree on it. If several accelerators measure side
+    by side, a round begins with their trials, which are few.
     """
     order = random.Random(f"{seed}/{trial}/{replace(cell, device='').path}").random()
     if at_once > 1:

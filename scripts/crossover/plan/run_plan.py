@@ -116,7 +116,7 @@ class RunPlan:
 
     @cached_property
     def first_trials(self) -> dict[str, int]:
-        """Trials of each cell of the first grid, by study: all, unless crossovers decide where they are spent."""
+        """Trials of each cell of the first grid, by study. In a refined study, later stages may add the others."""
         first = {}
         for study in self.studies:
             trials = self.trials_of(study.name)
@@ -159,7 +159,7 @@ class RunPlan:
 
     @cached_property
     def searches(self) -> dict[str, Study]:
-        """Paths of all possible searches, and their studies; none on fewer CPU cores, which do not change what fits."""
+        """Paths of all possible searches, and their studies. Fewer CPU cores are left out; they change no result."""
         return {
             self.search_pattern.format(**vars(cell)): self.study[cell.study]
             for cell in self.cells

@@ -24,7 +24,7 @@ class Run:
 
     @property
     def is_main(self) -> bool:
-        """False in a job, which reads the rules again."""
+        """Whether this is Snakemake's main process. Jobs on other nodes or in other processes read the rules again."""
         return bool(self.workflow.is_main_process)
 
     @property
@@ -55,8 +55,9 @@ class Run:
         return getattr(limit, "value", limit) or 1
 
     def config_layers(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """The config files and the options of --config, each with its name; later ones override earlier ones. `config`
-        does not tell which file or option a value is from, which error messages need.
+        """The config files and the options of --config, each with its name. Later ones override earlier ones.
+
+        Error messages need the origin of a value, which Snakemake's `config` does not have.
         """
         # The `configfile` of the rules comes last in Snakemake's list, but is overridden by the others.
         *overriding, default = map(Path, self.workflow.configfiles)
@@ -65,7 +66,9 @@ class Run:
         return read_layers(files, settings.config_args or ())
 
     def machine(self) -> Machine:
-        """The devices and versions to plan for, found by the main process only: `params` must not differ by host."""
+        """The devices and versions to plan for. Only the main process finds them, so that `params` are the same on all
+        hosts.
+        """
         if not self.is_main:
             return handed_down()
         machine = find_machine()
@@ -76,15 +79,16 @@ class Run:
         return machine
 
     def _cpu_partition(self) -> str | None:
-        """The Slurm partition of CPU cells in the profile's `slurm_partition`, a name or an expression of wildcards.
+        """The Slurm partition of CPU cells, from the profile's `slurm_partition`; None if there is none.
 
-        None if there is none. Snakemake evaluates it for each job, but `devices: auto` needs it earlier.
+        The profile has a name or an expression of wildcards. Snakemake evaluates the expression for each job, but
+        `devices: auto` needs the partition earlier.
         """
         partition = dict(self.resources.default_resources or {}).get("slurm_partition")
         return evaluated_partition(getattr(partition, "raw", partition))
 
     def set_default_target(self, rule: Any) -> None:
-        """Make a rule the default target if there is none; Snakemake forgets that of a file that it includes."""
+        """Make a rule the default target if there is none. Snakemake forgets the default target of an included file."""
         self.workflow.default_target = self.workflow.default_target or rule.rule.name
 
     def show_progress(self, logger: logging.Logger, progress: Progress) -> None:

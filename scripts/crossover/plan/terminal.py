@@ -109,7 +109,7 @@ class Progress(logging.Handler):
         clock: Callable[[], float] = time.monotonic,
         rows: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """`rows` gives the first grid's rows, which Snakemake does not all count until refinement is planned."""
+        """`rows` gives the first grid's rows. Snakemake counts all of them only once refinement is planned."""
         super().__init__()
         self.planned: Counter[str] = Counter()
         """Jobs of the run by rule, as known at its start."""
@@ -180,7 +180,7 @@ class Progress(logging.Handler):
                 self._say(ADDING[rule].format(_with_noun(added, "trial")))
 
     def tells(self, record: logging.LogRecord) -> bool:
-        """Whether to show a record; not for jobs that the user has stopped, which Snakemake reports as failed."""
+        """Whether to show a record. Errors of jobs that the user has stopped are not shown."""
         return not self.stopped or getattr(record, "event", None) not in ("job_error", "error")
 
     def _trials(self) -> int:

@@ -44,7 +44,7 @@ MOST_LINES = 40
 def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the trials of two runs, each given as a results folder or as folder:study.
 
-    If only one names a study, this study is read from both; two studies with different names are compared under the
+    If only one names a study, this study is read from both. Two studies with different names are compared under the
     first name. Raises UserError if both arguments are the same, or if the trials of a run cannot be compared.
     """
     (first_folder, first_study), (second_folder, second_study) = map(_folder_and_study, (first, second))
@@ -120,7 +120,7 @@ def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.Da
 
 
 def cells_shown(comparison: pd.DataFrame) -> pd.DataFrame:
-    """All cells of a small comparison; of a large one, those that differ or lack a time, MOST_LINES at most."""
+    """All cells if there are at most MOST_LINES, otherwise the first MOST_LINES that differ or lack a time."""
     differing = comparison["verdict"].isin([FASTER, SLOWER, NO_DATA, MISSING])
     return (comparison if len(comparison) <= MOST_LINES else comparison[differing]).head(MOST_LINES)
 
@@ -166,9 +166,10 @@ INTERVAL = ["ratio", "ratio_low", "ratio_high"]
 
 
 def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
-    """The result of a gate as plain values, for programs; a ratio above 1 means that the second run is faster.
+    """The result of a gate as plain values, for programs.
 
-    Without identical runs, `calibrated`, `identical_differ_by` and `outlier` are None.
+    A ratio above 1 means that the second run is faster. Without identical runs, `calibrated`, `identical_differ_by`
+    and `outlier` are None.
     """
     counts = ["trials_first", "trials_second", "status_first", "status_second"]
     return {

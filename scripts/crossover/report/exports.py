@@ -15,9 +15,9 @@ from crossover.tables.run_tables import TABLES
 
 NANOSECONDS = 1e9
 TYPES = {"string": "string", "Int64": "integer", "Float64": "number", "boolean": "boolean", "bool": "boolean"}
-"""Frictionless types of pandas types; a column of another type is a string, as lists are in a CSV file."""
+"""Frictionless types of pandas types. Columns of other types have lists, which are strings in a CSV file."""
 ARROW_TYPES = {"string": "string", "int64": "integer", "double": "number", "bool": "boolean"}
-"""Frictionless types of Arrow types; a column of another type is an array."""
+"""Frictionless types of Arrow types. Columns of other types are arrays."""
 
 
 def data_package(folder: Path, made_at: str) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Cells with a time; a name also contains axes with a single value, so that it is the same in every run."""
+    """Cells with a time, by name. A name has even the axes with a single value, so that it is the same in every run."""
     axes = ["size", "variant", "protocol", "batch_size", "precision", "execution", "machine"]
     for cell in records(cells.dropna(subset=["step_time_s"])):
         yield f"{cell['study']}: {name_by(cell, axes)}, {side_word(cell['device'])}", cell

@@ -31,7 +31,7 @@ DIGITS = 8
 """Significant digits of floats."""
 
 COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
-"""Splits a command into parts, most of which all cells share."""
+"""Splits a command into parts, so that those common to all cells are stored once."""
 
 
 def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
@@ -121,7 +121,7 @@ def _commands(tables: RunTables) -> list[Any]:
 
 
 MOST_REPEATS = 3000
-"""Trials of a run up to which the chart has dots."""
+"""Maximum number of trials of a run for the chart to have dots."""
 
 SPEEDUP = {
     "key": "speedup",
@@ -193,8 +193,8 @@ MOST_FREEDOM = 30
 def _jobs(tables: RunTables) -> list[list[Any] | None]:
     """For each cell, mean start-up and step time in seconds, their covariances, and the number of trials.
 
-    The covariances are the variance of the mean start-up, its covariance with the mean step time, and the variance of
-    the mean step time; None with one trial. A cell without a known start-up has None.
+    The covariances are those of `Jobs.covariances`; they are None with one trial. A cell without a known start-up has
+    None.
     """
     ok = tables.measurements[tables.measurements["status"] == "ok"]
     ok = ok.assign(startup_s=startups_of(ok)).dropna(subset=["startup_s", "step_time_s"])
@@ -255,7 +255,7 @@ def _splits(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def is_analysed(cells: pd.DataFrame) -> pd.Series:
-    """Whether each cell's step is split, with more than 1 % explained."""
+    """Whether each cell's step is split into parts and more than 1 % of it is explained."""
     return cells["bottleneck"].notna() & (cells["unexplained_share"].fillna(0) < 0.99)
 
 
@@ -287,8 +287,8 @@ SHOWN_OVER: Mapping[str, tuple[str, ...]] = {
 def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
     """A crossover on an axis: its value, the ends of its interval or bracket, and a text; None if these are unknown.
 
-    A crossover with a reference is only a range: its value is adjusted to this machine's CPU, unlike the reference's
-    times in the chart.
+    A crossover with a reference has no value here, since it is adjusted to this machine's CPU and the reference's times
+    in the chart are not.
     """
     column = f"crossover_{axis}" if X_AXES[axis] == "size" else "crossover"
     value, low, high = (row[f"{column}{end}"] for end in ENDS)

@@ -56,7 +56,7 @@ METADATA = {column.name: column.metadata for column in fields(Measurement)}
 DOCS = {name: str(METADATA[name]["doc"]).replace("`", "") for name in COLUMNS}
 
 MOST_VALUES = 8
-"""Values listed for a column; further ones are only counted."""
+"""Maximum number of values listed for a column. Further values are only counted."""
 
 PACKAGES = (
     *("snakemake", "pandas", "numpy", "scipy", "pyarrow", "scikit-learn", "matplotlib", "seaborn", "jinja2"),
@@ -195,7 +195,7 @@ def machine_facts(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     rows = pd.concat(filled, ignore_index=True)
     rows["device"] = rows["device"].str.partition("-")[0]
     rows["machine"] = rows["machine"].fillna(HERE)
-    # A trial that ended before it recorded its host is assigned that of another trial on the device.
+    # A trial that ended before it recorded its host gets the host of another trial on the device.
     rows[keys] = rows[keys].where(
         rows["device_name"].notna(), rows.groupby(["machine", "device"])[keys].transform("first")
     )
@@ -243,7 +243,7 @@ def _software(measurements: pd.DataFrame) -> dict[str, pd.Series]:
 
 
 def _column_text(values: pd.Series, column: str) -> str:
-    """See `machine_facts`."""
+    """A fact as described in `machine_facts`."""
     present = values.dropna()
     if present.empty:
         return ""

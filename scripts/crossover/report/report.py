@@ -45,7 +45,7 @@ from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, S
 from crossover.tables.run_tables import TABLE_NAMES, RunTables
 
 SAFE = " !'$()*+,-./:;=?@_~"
-"""Not escaped in a data URI."""
+"""Characters that are not escaped in a data URI."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def _study(
 
 
 STRIP_MARGIN = 0.12
-"""At each end, as a share of the strip's length."""
+"""Margin at each end, as a share of the strip's length."""
 
 
 def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
@@ -248,7 +248,10 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The split of an accelerator's step (else a CPU step), of the cell whose time is closest to the CPU's."""
+    """The split of the step of one cell: the accelerator's cell whose time is closest to the CPU's.
+
+    Without a split on an accelerator, it is the first cell of the CPU.
+    """
     cells = tables.cells[is_analysed(tables.cells)]
     accelerated = [not is_cpu(device) for device in cells["device"]]
     rows = cells[accelerated] if any(accelerated) else cells[cells["device"] == BASELINE]
@@ -301,7 +304,7 @@ def _machines(tables: RunTables) -> list[dict[str, Any]]:
 
 
 def _ranked(rows: pd.DataFrame, along: str) -> dict[str, Any] | None:
-    """The cost of a step or run at each point, on each device of each machine, this one's first."""
+    """The cost of a step or run at each point, on each device of each machine. This machine's devices come first."""
     if rows.empty:
         return None
     ranked = records(rows)

@@ -29,7 +29,7 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import TABLE_NAMES
 
 TOLERANCE = 1e-9
-"""Relative; versions of NumPy may round differently."""
+"""Relative tolerance, since versions of NumPy may round differently."""
 
 KEYS = ("code_key", "model_key", "measurement_key")
 

@@ -72,7 +72,7 @@ def _interval(answer: Answer) -> tuple[float | None, float | None]:
 
 
 def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim closest to an answer: on a crossover if the answer is on one, then on the same machine."""
+    """The published claim closest to an answer. It matters more that both are on a crossover than on one machine."""
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
         on_crossover = claim["form"] == "crossover_between"
@@ -89,7 +89,7 @@ def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mappi
 
 
 def bar_of(answer: Answer) -> list[dict[str, Any]]:
-    """Parts of a bar over the measured sizes, inconclusive within the interval; their shares are logarithmic."""
+    """Parts of a bar over the measured sizes, on a log scale. The part within the interval is inconclusive."""
     smallest, largest = answer["smallest"], answer["largest"]
     if answer["kind"] not in CROSSING or answer["cost"] != "time" or smallest is None or not 0 < smallest < largest:
         return []

@@ -37,7 +37,7 @@ from crossover.text import (
 
 
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Path) -> str:
-    """The line on a study's first answer, without the caveat on single trials, which applies to all of them."""
+    """The line on a study's first answer. It omits the caveat on single trials, since every first answer has it."""
     main = main_answers(records(answers))
     main = [row | {"caveats": [caveat for caveat in row["caveats"] if caveat != "one_trial"]} for row in main]
     template = environment_of(templates).get_template("first_answer.txt.j2")
@@ -45,7 +45,7 @@ def first_answer(answers: pd.DataFrame, measured: int, sizes: int, templates: Pa
 
 
 class Templates(Environment):
-    """Without the fallback from `mapping[key]` to attributes: a lacking key, such as 'values', may name a method."""
+    """A Jinja environment in which `mapping[key]` never returns an attribute, such as the method `values`."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         try:
@@ -92,7 +92,7 @@ def _inline(path: Path) -> Markup:
 
 
 def _packed(path: Path) -> str:
-    """Gzip in base64; without a time stamp, so that the page is reproducible."""
+    """A file as gzip in base64, without a time stamp so that the page is reproducible."""
     return base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode()
 
 

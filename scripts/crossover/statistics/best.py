@@ -25,7 +25,7 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 
 CANDIDATE_AXES = ["execution", "precision", "variant", "device"]
-"""The columns that identify a candidate; `device` includes the number of cores if a CPU is limited to it: `cpu-1`."""
+"""The columns that identify a candidate. A CPU limited to one core is the device `cpu-1`."""
 
 
 def best_axes(x_axis: str) -> list[str]:
@@ -59,7 +59,7 @@ class CandidatesAtSizes:
 
     @cached_property
     def at_best(self) -> dict[int, tuple[Candidate, Fastest, dict[Candidate, float]]]:
-        """By size: the fastest candidate, its corrected trials, and each timed candidate's chance of being the best."""
+        """For each size: the fastest candidate, its corrected trials, and each candidate's probability of being it."""
         at_sizes = {}
         for size, candidates in self.logs.items():
             if timed := [candidate for candidate, logs in candidates.items() if len(logs)]:
@@ -68,8 +68,10 @@ class CandidatesAtSizes:
         return at_sizes
 
     def in_play(self, candidate: Candidate, size: int) -> bool:
-        """True if a candidate is within CANDIDATE_MARGIN of the fastest at a size or, if the candidate was not measured
-        there, at the nearest smaller or larger size at which it was measured.
+        """True if a candidate is within CANDIDATE_MARGIN of the fastest at a size.
+
+        A candidate that was not measured at this size is judged at the nearest smaller and larger sizes at which it was
+        measured. It is in play if it is close to the fastest at one of them.
         """
         if candidate in self.logs.get(size, {}):
             return self._is_close(candidate, size)
@@ -98,11 +100,11 @@ class CandidatesAtSizes:
         }
 
     def numbers(self, candidate: Candidate, size: int) -> set[int]:
-        """The numbers of a candidate's trials at a size, if they are numbered from 1 and all have a time."""
+        """The numbers of a candidate's trials at a size, assuming that they start at 1 and that no trial failed."""
         return {*range(1, 1 + len(self.logs.get(size, {}).get(candidate, ())))}
 
     def unfinished(self, trials: int) -> dict[tuple[Candidate, int], set[int]]:
-        """The missing numbers, up to `trials`, of each candidate in play, at the sizes at which it was measured."""
+        """The numbers up to `trials` that each candidate in play lacks at a size at which it was measured."""
         return {
             (candidate, size): missing
             for size, candidates in self.logs.items()
@@ -197,7 +199,7 @@ def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axe
 
 
 def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd.DataFrame:
-    """Drop the trials of cells outside of their study's grid, which were measured only as candidates."""
+    """Drop the trials that were measured only as candidates, since their cells are outside of their study's grid."""
     if not candidates:
         return measurements
     columns = [measurements[name].astype(str) for name in ("study", *CANDIDATE_AXES)]
@@ -223,7 +225,7 @@ def standings_of(
 
 
 def candidates_of(tables: RunTables) -> pd.DataFrame:
-    """The candidate cells; column `side` has the device as measured (`cpu-1`), `device` has `cpu` for every CPU."""
+    """The candidate cells, with device `cpu` for every CPU. Column `side` keeps the device as measured (`cpu-1`)."""
     cells = pd.concat([tables.cells, tables.candidate_cells], ignore_index=True).dropna(subset=["in_play"])
     return cells.assign(side=cells["device"], device=[BASELINE if is_cpu(side) else side for side in cells["device"]])
 

@@ -4,9 +4,9 @@ On an accelerator, the remedies build on each other (`crossover.measurement.reme
 the remaining work of the device add up to the whole step. That work is attributed to launches, to memory or to compute,
 or left unexplained.
 
-If no CUDA graph was replayed, the GPU's idle time during a step on a batch held on the device replaces the time that
-the graph would save. The idle time is host work if a graph cannot capture the step; otherwise it is launch overhead,
-apart from the host's work between operators.
+If no CUDA graph was replayed, the time that it would save is estimated by the GPU's idle time in a step on a resident
+batch. If a graph cannot capture the step, all idle time is host work. Otherwise the host's work between
+operators is subtracted, and the rest is launch overhead.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ ALSO = 0.4
 """Minimum share of a second cause relative to that of the first, unless the intervals of both shares overlap."""
 
 PREDICTABLE = 0.1
-"""Minimum share of a step after a remedy for its gain to be predicted; a short remainder runs with cold caches."""
+"""Minimum predicted time after a remedy, as a share of the time before, for a gain to be predicted. A shorter step runs
+with cold caches.
+"""
 
 TIMES = (
     *("split_step_s", "loading_s", "transfer_s", "pinned_transfer_s", "prepared_s", "pinned_s", "held_s"),
@@ -47,7 +49,7 @@ Seconds = Mapping[str, float]
 """TIMES and OF_FIRST of a trial; NaN for a time that was not measured."""
 
 PIN_ENOUGH = 1.05
-"""Minimum gain for pinned memory to be the remedy for copies; otherwise the remedy is a batch held on the device."""
+"""Minimum gain for pinned memory to be the remedy for transfers. Below it, the remedy is a batch held on the device."""
 
 
 class RoofTimes(NamedTuple):
@@ -64,7 +66,10 @@ class RoofTimes(NamedTuple):
 
 
 def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns BOTTLENECKS, filled for cells whose remedies were tried; `cells` has the columns ROOF_TIMES."""
+    """Add the columns BOTTLENECKS; they are empty for cells whose remedies were not tried.
+
+    `cells` needs the columns ROOF_TIMES.
+    """
     is_tried = (measurements["status"] == "ok") & measurements[["split_step_s", "held_s"]].notna().all(axis=1)
     tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, "fits_graph", *OF_FIRST])
     roofs = {
@@ -112,7 +117,7 @@ def split_of(trial: Mapping[str, Any], roofs: RoofTimes) -> dict[str, float]:
     step_s = seconds["split_step_s"]
     prepared_s = _least(step_s, seconds["prepared_s" if seconds["prepared_s"] > 0 else "held_s"])
     held_s = _least(prepared_s, seconds["held_s"])
-    # In a step, loading takes no longer than alone; a larger difference is noise, which is large in a long step.
+    # Loading takes no longer within a step than alone, so a larger difference is noise.
     loader_s = min(step_s - prepared_s, seconds["loading_s"])
     step_s = prepared_s + loader_s
     parts_s = dict.fromkeys(SPLIT, 0.0) | {"loader": loader_s, "transfer": prepared_s - held_s}
@@ -203,8 +208,9 @@ def _remedies(cause: str, seconds: Seconds, roofs: RoofTimes) -> Iterator[Remedy
 def _overhead_s(
     work_s: float, host_s: float, held_s: float, seconds: Seconds, roofs: RoofTimes, *, is_compiled: bool
 ) -> float:
-    """The part of a CPU step that does not grow with the batch, minus host work and the minimum time to move the step's
-    bytes. If no larger batch was tried, the excess of an eager step over host work and its operators. `work_s` is the
+    """The part of a CPU step that does not grow with the batch, minus host work and the minimum time to move its bytes.
+
+    If no larger batch was tried, it is the excess of an eager step over host work and its operators. `work_s` is the
     time of the step on the best number of threads.
     """
     work_s -= host_s

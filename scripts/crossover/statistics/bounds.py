@@ -27,10 +27,10 @@ def bounds_of(
 ) -> pd.DataFrame:
     """Rows of table `ratios` with pair `bound`: the largest possible speed-up of a reference's GPU over this CPU.
 
-    On that GPU, a step takes at least as long as the longest of three times, from the fastest repeats of the
-    reference's probes: its operations at the peak, its bytes at the bandwidth, and one kernel. Operations and bytes are
-    those of the CPU's eager step. Studies measured on an accelerator of this machine or on the reference (`elsewhere`,
-    the result of `agreeing`) are left out.
+    A step on that GPU takes at least the longest of three times: its operations at the peak rate, its bytes at the
+    bandwidth, and the launch of one kernel. The rates come from the fastest repeats of the reference's probes, and the
+    operations and bytes from the CPU's eager step. Studies that were measured on an accelerator of this machine or on
+    the reference are left out. `elsewhere` is the result of `agreeing`.
     """
     with_roofs = [reference for reference in references if len(reference.roofs)]
     if not with_roofs:

@@ -51,10 +51,12 @@ def summarise(
 ) -> pd.DataFrame:
     """Table `cells`: one row per cell, summarised from its trials.
 
-    `first_points` has, by study, the axis along which refinement adds points and the points of the first grid. A cell
-    at another point is marked as refined; in a study without an entry, no cell is. `prices` is as for `hourly_price`.
-    `origin` is one of ORIGINS in `crossover.tables.registry`. A cell is `ok` if all its trials are. Otherwise it has
-    the status of the first trial that is not ok, and its time comes from the ok trials.
+    A cell is `ok` if all its trials are. Otherwise it has the status of the first trial that is not ok, and its time
+    comes from the ok trials.
+
+    `first_points` maps a study to the axis along which refinement adds points and to the points of the first grid.
+    Cells at other points are marked as refined. A study without an entry has no refined cells. `prices` is as for
+    `hourly_price`. `origin` is one of ORIGINS in `crossover.tables.registry`.
     """
     # Arrays are much faster than a pandas table per cell.
     columns = {
@@ -120,7 +122,8 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
 def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) -> float:
     """Price per hour of the whole machine, even if a step uses only a part of it; NaN if none is given.
 
-    A reference's price is looked up under its name, then its device; this machine's under its device, then `here`.
+    The price of a reference is looked up by its name, then by its device. The price of this machine is looked up by its
+    device, then as `here`.
     """
     keys = [BASELINE if is_cpu(device) else device]
     keys = [*keys, HERE] if machine == HERE else [machine, *keys]
@@ -133,8 +136,9 @@ def _scaled(interval: Interval, factor: float) -> Interval:
 
 
 def _peak(numbers: Columns, device: str) -> dict[str, float]:
-    """The peak memory and its parts, all from the trial whose peak is the lower median. On the CPU, whose allocator
-    records no peak, it is the sum of the parts or, without parts, the growth of the process.
+    """The peak memory and its parts, all from the trial whose peak is the lower median.
+
+    The CPU's allocator records no peak. Its peak is the sum of the parts or, without parts, the growth of the process.
     """
     peaks = numbers["peak_allocated_bytes"]
     if is_cpu(device):
@@ -148,7 +152,7 @@ def _peak(numbers: Columns, device: str) -> dict[str, float]:
 
 
 def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
-    """Add rates as shares of the highest measured rate of a matrix product; a share may thus be above 1."""
+    """Add rates as shares of the highest rate of a matrix product. Other workloads can have shares above 1."""
     rates = cells["achieved_tflops"]
     of_products = rates.where(cells["workload"] == PEAK_WORKLOAD)
     peaks = of_products.groupby([cells[axis] for axis in ("machine", "device", "precision")]).transform("max")

@@ -1,11 +1,11 @@
 """The fastest of several cells that do the same work, the significance of its lead, and its selection bias.
 
-With k cells, the k - 1 intervals of the fastest cell against the others are simultaneous (Bonferroni): the probability
-that a cell counts as significantly faster than all others although one of these is faster is at most 2.5 %.
+With k cells, the k - 1 intervals of the fastest cell against the others are simultaneous (Bonferroni). In at most 2.5 %
+of cases, a cell counts as significantly faster than all others although another cell is faster.
 
 The smallest of several noisy means is too small on average, since it was chosen for being small (Smith and Winkler,
-"The optimizer's curse", 2006). The expectation of this bias, over means drawn from normal distributions around the
-measured ones, is added to ln(seconds) of the chosen cell's trials.
+"The optimizer's curse", 2006). The expected bias is added to ln(seconds) of the chosen cell's trials. It is computed
+for means with normal distributions around the measured means.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REACH = 6.0
 SHRINKAGE = 4
 """Degrees of freedom of the pooled variance towards which a cell's variance is shrunk; chosen by simulation."""
 SURE = 0.99
-"""Minimum chance of the chosen cell for the choice to count as certain."""
+"""Minimum probability of being the fastest for a choice to count as certain."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,10 @@ class Choice:
 
 
 def choose(cells: Sequence[SampleMean], fixed: int | None = None) -> Choice:
-    """The fastest of two or more cells, compared with `fixed` or, if that is None or the fastest, the next fastest."""
+    """Compare the fastest of two or more cells with cell `fixed`.
+
+    If `fixed` is None or itself the fastest, the baseline is the next fastest cell.
+    """
     chosen, following, *_ = sorted(range(len(cells)), key=lambda index: cells[index].mean)
     ratios = {
         index: ratio_of(cells[chosen], cell, len(cells) - 1) for index, cell in enumerate(cells) if index != chosen
@@ -76,7 +79,7 @@ class Fastest:
 
 
 def fastest(cells: Sequence[Floats]) -> Fastest:
-    """The fastest of several cells, from ln(seconds) of their trials, at least one each."""
+    """The fastest of several cells. `cells` has ln(seconds) of the trials of each cell, at least one."""
     means = np.array([logs.mean() for logs in cells])
     index = int(means.argmin())
     spreads = _spreads(cells)

@@ -29,10 +29,12 @@ class Crossover:
     low: float | None = None
     """Lower end of the connected part of the 95 % set around the crossover; None if open or unknown."""
     high: float | None = None
-    """Upper end; with `edge_tie`, at most one end is known: a crossover can lie only below `high` or above `low`."""
+    """Upper end. With `edge_tie`, a crossover can lie only below `high` or above `low`, whichever is known."""
     bracket: tuple[float | None, float | None] | None = None
-    """The nearest sizes between which the advantage changes its sign; without an interval, the nearest sizes at which a
-    side leads by ONE_TRIAL_LEAD. With `edge_tie` and without an interval, the end beyond the measured sizes is None.
+    """The nearest sizes between which the advantage changes its sign.
+
+    Without an interval, they are the nearest sizes at which a side leads by ONE_TRIAL_LEAD. With `edge_tie` and without
+    an interval, the end beyond the measured sizes is None.
     """
     roots: tuple[float, ...] = ()
     """The size of each significant crossing."""
@@ -42,7 +44,7 @@ class Crossover:
     slower_up_to: float | None = None
     """The largest size at which the contender is significantly slower, corrected for the number of sizes."""
     faster_from: float | None = None
-    """The smallest size at which the contender is significantly faster, corrected likewise."""
+    """The smallest size at which the contender is significantly faster, corrected for the number of sizes."""
     unsure: tuple[float, ...] = ()
     """Sizes without a significant difference."""
 
@@ -66,10 +68,12 @@ def estimate_crossover(
 ) -> Crossover:
     """Estimate the size at which `contender` and `baseline` take the same time, with its 95 % set.
 
-    `measurements` has columns size, side, trial and step_time_s (seconds, or another cost; NaN if a trial has none). A
-    size is used if both sides have a time. With several sizes, there is no interval if a side has two trials at fewer
-    than two of them; the status is then based on leads of ONE_TRIAL_LEAD. `resolution` is a share of the cost
-    (`crossover.statistics.intervals.RESOLUTIONS`). With `constant`, the contender has the same trials at every size.
+    `measurements` has columns size, side, trial and step_time_s (seconds, or another cost; NaN if a trial has none).
+    `resolution` is a share of the cost (`crossover.statistics.intervals.RESOLUTIONS`). With `constant`, the contender
+    has the same trials at every size.
+
+    A size is used if both sides have a time. There is an interval only if each side has two trials at two sizes, or at
+    the only size. Otherwise the status is based on leads of ONE_TRIAL_LEAD.
 
     Raises ValueError for a size that is unknown, infinite or not above 0.
     """
@@ -178,8 +182,9 @@ def _no_crossing(advantages: Advantages, sure: Floats, decided: list[int]) -> Cr
 
 
 def _edge_tie(advantages: Advantages, first: int, last: int, unsure: dict[str, Any]) -> Crossover:
-    """Bounded by the last significant size before the tie. The 95 % set would end closer to the tie, but no size beyond
-    the last gap constrains the curve there.
+    """A crossover that can lie only beyond the last significant size before a tie.
+
+    The 95 % set would end closer to the tie, but no size beyond the last gap constrains the curve there.
     """
     at_start, at_end = first > 0, last < len(advantages.sizes) - 1
     if at_start and at_end:

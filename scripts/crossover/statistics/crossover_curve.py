@@ -20,7 +20,7 @@ MOST_WRONG = 0.025
 """Maximum probability that any size of a series has a significant sign in the wrong direction."""
 
 LEVEL = 0.96
-"""Nominal level of the 95 % set; it is higher since refinement chooses sizes by the data, which lowers coverage."""
+"""Nominal level of the 95 % set. It is above 95 % since refinement chooses sizes by the data, which lowers coverage."""
 
 STEPS = 32
 """Number of steps in which a gap between sizes is searched for an end of the set."""
@@ -37,7 +37,7 @@ class Advantages:
     variance: Floats
     """Variance of the mean, with the spread of each side shared over the sizes; NaN if unknown."""
     fourth: Floats
-    """Sum over sides of (variance of the side's mean)^2 / degrees of freedom; those of L are variance^2 / fourth."""
+    """Sum over sides of (variance of the side's mean)^2 / degrees of freedom. L has variance^2 / fourth of them."""
     incomplete: tuple[float, ...]
     """Sizes at which a side has no time."""
     shared: SampleMean = WITHOUT_ERROR
@@ -55,8 +55,8 @@ class Advantages:
     def sure_signs(self) -> Floats:
         """The sign of L at each size (-1, 0 or 1), or 0 where it is not significant.
 
-        The one-sided level at each size is MOST_WRONG / number of sizes (Bonferroni), or MOST_WRONG / 3 with fewer than
-        three sizes, and thus stricter than that of the 95 % set.
+        The one-sided level at each size is MOST_WRONG / max(3, number of sizes) (Bonferroni). Thus it is always
+        stricter than that of the 95 % set.
         """
         errors = self.errors(self.variance, self.fourth, max(3, len(self.sizes)), 1 - 2 * MOST_WRONG)
         return sure_signs(self.mean, errors)
@@ -151,9 +151,10 @@ class Curve:
         return np.asarray(np.abs(value) - bend - trials)
 
     def _kinked(self, gap: int, share: Floats, line: Floats) -> Floats:
-        """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only:
-        the nearer of the two neighbouring lines, extended into the gap; the straight line if these lie on opposite
-        sides of it.
+        """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only.
+
+        This is the nearer of the two neighbouring lines, extended into the gap. If these lie on opposite sides of the
+        straight line, it is the straight line.
         """
         if not 0 < gap < len(self.log_sizes) - 2:
             return line

@@ -34,7 +34,9 @@ def crossovers_of(
     candidates: CandidatesByStudy | None = None,
     runs: StepsOfRuns | None = None,
 ) -> pd.DataFrame:
-    """Table `crossovers`: one row per series, pair and cost with values; headline pairs always have a row for time.
+    """Table `crossovers`: one row per series, pair and cost that has values.
+
+    A headline pair always has a row for time.
 
     `prices` is as for `hourly_price`; `candidates` and `runs` (steps per run) are by study.
     """
@@ -54,8 +56,8 @@ def with_costs(
 ) -> pd.DataFrame:
     """Add a column for each of COSTS: seconds, joules and money per step, and seconds per run.
 
-    Costs are NaN for a trial that is not ok; energy also if its counter did not change, money without a price, and the
-    time of a run without `steps_per_run` or a known start-up.
+    All costs are NaN for a trial that is not ok. Energy is also NaN if its counter did not change, money if there is no
+    price, and the time of a run if `steps_per_run` or the start-up is unknown.
     """
     ok = measurements["status"] == "ok"
     joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)

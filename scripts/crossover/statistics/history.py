@@ -21,11 +21,11 @@ LEAST_RUNS = 2
 
 
 def history_of(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row per run for each line, in the order in which the runs started; `runs` has the trials by run name.
+    """One row per line and run, in the order in which the runs started. `runs` maps run names to their trials.
 
     Column `step_time_s` is the geometric mean over trials, and `speed` is relative to the line's first level. At the
-    first run of a later level, `ratio` is the time of the level before over the time of this level: above 1 if faster.
-    Raises UserError if no trial is ok.
+    first run of a later level, `ratio` is the previous level's time over the new level's, so it is above 1 if the new
+    level is faster. Raises UserError if no trial is ok.
     """
     trials = pd.concat([table.assign(run=name) for name, table in runs.items()], ignore_index=True)
     trials["run_started_at"] = trials.groupby("run")["started_at"].transform("min")

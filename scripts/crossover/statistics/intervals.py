@@ -40,9 +40,9 @@ CLOCK_RESOLUTION = CLOCK_S / BLOCK_S
 EVENT_RESOLUTION = 0.5e-6 / BLOCK_S
 """Resolution of a share of a block: CUDA events resolve 0.5 us (CUDA Runtime API, cudaEventElapsedTime)."""
 ENERGY_RESOLUTION = 0.1 / ENERGY_WINDOW_MIN_S
-"""Resolution of an energy, as a share of the energy: the longest update period of a counter over the window. GPUs
-update their counter every 20 to 100 ms (Yang, Adamek and Armour, "Part-time power measurements: nvidia-smi's lack of
-attention", 2024), CPU packages every millisecond.
+"""Resolution of an energy, as a share of the energy: the longest update period of a counter, divided by the window. The
+counters of GPUs are updated every 20 to 100 ms (Yang, Adamek and Armour, "Part-time power measurements: nvidia-smi's
+lack of attention", 2024), those of CPU packages every millisecond.
 """
 RESOLUTIONS = {
     "time": CLOCK_RESOLUTION,
@@ -133,7 +133,7 @@ class SampleMean:
 
     @property
     def fourth(self) -> float:
-        """Squared variance over degrees of freedom, which is summed over both means of a difference; NaN if unknown."""
+        """Squared variance over degrees of freedom; NaN if unknown. A difference has the sum of both means' values."""
         return self.variance**2 / self.freedom if self.freedom else math.nan
 
     def __sub__(self, other: SampleMean) -> SampleMean:
@@ -222,7 +222,7 @@ def compared(ratio: Interval, margin: float = 0.0, more: str = FASTER, less: str
 
 
 def decided(low: float | None, high: float | None, margin: float, more: str, less: str) -> str:
-    """The conclusion from the interval of a difference; `margin` is that of equivalence."""
+    """The conclusion from the interval of a difference, with an equivalence margin."""
     if low is None or high is None:
         return SINGLE_TRIAL
     if low >= -margin and high <= margin:

@@ -29,7 +29,7 @@ COLD = "latencies_cold_s"
 """The first steps of a process; the other methods time later steps, in turns."""
 
 LOWERS = "latencies_unsynchronised_s"
-"""The only mistake that lowers the mean, since part of the time is omitted; the other mistakes raise the mean."""
+"""The only mistake that lowers the mean, since it omits part of the time. The other mistakes raise the mean."""
 
 MISTAKES = [method for method in METHODS if method not in (RIGHT, "latencies_device_s")]
 
@@ -62,7 +62,7 @@ def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, A
         samples = np.concatenate(samples_of_trials) if samples_of_trials else np.empty(0)
         if len(samples):
             ratio = _over_right(trials, method, together) if method in MISTAKES else None
-            error = "lowered" if method == LOWERS else "raised"  # the mistake does not shift the mean the other way
+            error = "lowered" if method == LOWERS else "raised"  # a shift the other way has another cause
             yield {
                 "method": method,
                 "kind": "mistake" if method in MISTAKES else "right",
@@ -109,7 +109,9 @@ def _over_right(trials: Sequence[Trial], method: str, together: int) -> Interval
 
 
 def right_samples(trial: Trial, method: str) -> Any:
-    """The correct samples with which a mistake is compared. For cold steps, they are the later half of the cold steps,
-    since the correct method ran later, perhaps at another speed of the machine.
+    """The correct samples with which a mistake is compared.
+
+    Cold steps are compared with their own later half, since the machine may have changed its speed by the time at which
+    the correct method ran.
     """
     return trial[COLD][len(trial[COLD]) // 2 :] if method == COLD else trial[RIGHT]

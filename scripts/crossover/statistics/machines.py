@@ -39,10 +39,10 @@ def ranking_axes(x_axis: str) -> list[str]:
 
 
 def machines_of(cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, Any]) -> pd.DataFrame:
-    """The ranks of the sides of each series, at the points at which the largest set of sides has times.
+    """Rank the sides of each series at the points where the largest set of sides has times.
 
-    `x_axes` are those of the studies to rank; studies over `cpu_threads` are left out. If at least two sides have a
-    price, these are ranked by money, without the others; otherwise all are ranked by time.
+    If at least two sides have a price, only those with a price are ranked, by money. Otherwise all are ranked by time.
+    `x_axes` has the studies to rank; those over `cpu_threads` are left out.
     """
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     rows = [
@@ -68,7 +68,7 @@ def _ranked_series(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterat
 
 
 def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row]:
-    """The intervals of the ratios to the first side are simultaneous, since it was chosen by the same times."""
+    """The intervals of the ratios to the first side are simultaneous, since the first side was chosen by its times."""
     means = [_mean(cell, OF_STEPS[cost]) for cell in cells]
     order = sorted(range(len(cells)), key=lambda index: means[index].mean)
     for rank, index in enumerate(order, 1):

@@ -75,8 +75,9 @@ def machine_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pair
 
 
 def compare_across(devices: Collection[str], cpu_machine_devices: Collection[str]) -> bool:
-    """True if the accelerators of a machine with `devices` are compared with the CPU of another machine: if the machine
-    lacks a CPU, or the other machine lacks an accelerator.
+    """Whether to compare the accelerators of a machine, which has `devices`, with the CPU of another machine.
+
+    They are compared if the first machine has no CPU times or the other machine has no accelerator.
     """
     return BASELINE in cpu_machine_devices and (BASELINE not in devices or all(map(is_cpu, cpu_machine_devices)))
 

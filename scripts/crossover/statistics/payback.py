@@ -61,8 +61,10 @@ class Jobs:
 
 
 def startups_of(measurements: pd.DataFrame) -> Floats:
-    """Start-up of each trial in seconds: the sum of PHASES and of the excess of the first step over later ones, due to
-    lazy loading, autotuning or compilation. NaN if a part is unknown.
+    """Start-up of each trial in seconds; NaN if a part is unknown.
+
+    It is the sum of PHASES and of the excess of the first step over later ones. The excess comes from lazy loading,
+    autotuning or compilation.
     """
     if not {*STARTUP_COLUMNS} <= {*measurements}:
         return np.full(len(measurements), np.nan)

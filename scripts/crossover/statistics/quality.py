@@ -86,11 +86,11 @@ def _compared(pairs: pd.DataFrame, classes: int, together: int) -> dict[str, Any
 def scores_of_rows(
     labels: NDArray[np.int64], predictions: NDArray[np.int64], classes: int
 ) -> dict[str, NDArray[np.float64]]:
-    """For each metric, a score per row: the metric is the mean of the scores; their variance gives its sampling error.
+    """Scores of each row, by metric. A metric is the mean of its scores; their variance gives its sampling error.
 
-    For F1, the score is the metric plus the row's influence on it, by the derivative of F1 = 2 TP / (rows of the class
-    + rows predicted as the class): the infinitesimal jackknife (Efron, "Nonparametric estimates of standard error",
-    1981).
+    For F1, a row's score is the metric plus the row's influence on it (infinitesimal jackknife: Efron, "Nonparametric
+    estimates of standard error", 1981). The influence is the derivative of F1 = 2 TP / (rows of the class + rows
+    predicted as the class).
     """
     right = labels == predictions
     support = np.bincount(labels, minlength=classes)
@@ -110,8 +110,9 @@ def scores_of_rows(
 
 
 def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 1.0, together: int = 1) -> Interval:
-    """Mean of paired differences of shape (seeds, rows), with its 95 % interval over new seeds and new rows; without an
-    interval for one seed. `together` as in `t_quantile`.
+    """Mean of paired differences of shape (seeds, rows), with its 95 % interval over new seeds and new rows.
+
+    A single seed gives no interval. `together` is as in `t_quantile`.
 
     The models of all seeds are evaluated on the same rows, so a mean over seeds still has the sampling error of the
     rows. The half width is the root of the sum of two squares: the half width for the means of the seeds, by Student's
@@ -119,8 +120,8 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
     mean of X + Y", 1974). The interaction of seeds and rows counts in both, which is conservative.
 
     Since few rows or none may differ, ADDED_ROWS are added that differ by `one_row` (after Agresti and Min, "Simple
-    improved confidence intervals for comparing matched proportions", 2005). For accuracy, if all predictions agree,
-    a single interval extends 3.9 rows to each side; the exact binomial interval extends 3.7.
+    improved confidence intervals for comparing matched proportions", 2005). If all predictions agree, an interval of
+    accuracy then extends 3.9 rows to each side, compared with 3.7 for the exact binomial interval.
     """
     seeds, rows = differences.shape
     mean = float(differences.mean())

@@ -71,9 +71,9 @@ def compare_with_references(
 EAGER_SPREAD, GRAPH_SPREAD = 0.26, 0.04
 """Standard deviation of ln(step time on a host / step time on another host of the same kind).
 
-For eager execution, without the spread between trials: root mean square over the ten pairs of five hosts with an H100,
-each over 46 to 51 cells on the GPU and the CPU. For CUDA graphs, which depend little on the host: the maximum over 5
-cells, including the spread of trials.
+The value for eager execution excludes the spread between trials. It is the root mean square over the ten pairs of five
+hosts with an H100, each with 46 to 51 cells on the GPU and the CPU. CUDA graphs depend little on the host; their value
+is the maximum over 5 cells and includes the spread between trials.
 """
 SPEEDUP_SPREAD = 0.13
 """The same for the speed-up of a GPU over its host's CPU, which differs less, since a fast host speeds up both.
@@ -105,9 +105,9 @@ SMALL_SPEEDUP = 1.5
 def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], float]:
     """The factors by which GPU steps of a reference would take longer on this host, by the values of `series_axes`.
 
-    A factor is the time of this CPU over that of the reference's CPU: the geometric mean over the points at which the
-    GPU is less than SMALL_SPEEDUP times as fast as this CPU or, without such points, the ratio at the smallest point.
-    `ratios` have pair `reference`.
+    A factor is the time of this CPU over that of the reference's CPU. It is the geometric mean over the points at which
+    the GPU is less than SMALL_SPEEDUP times as fast as this CPU. Without such points, it is the ratio at the smallest
+    point. `ratios` have pair `reference`.
     """
     factors = {}
     axes, along = series_axes(x_axis), X_AXES[x_axis]
@@ -126,8 +126,8 @@ def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], 
 def spanned(here: Row, there: Row) -> Row:
     """Merge two estimates of a crossover: the result is the less certain estimate (LEAST_SURE).
 
-    If it has an interval (with single trials, a bracket), the interval is extended to cover both estimates; it is open
-    towards an estimate beyond the measured range. Contradicting estimates give `undecided`.
+    Its interval (with single trials, its bracket) is extended to cover both estimates. It is open towards an estimate
+    beyond the measured range. Contradicting estimates give `undecided`.
     """
     statuses = {there["status"], here["status"]}
     undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}

@@ -33,7 +33,7 @@ REFINED = ("bracketed", "reversed")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a stage adds for both sides of a pair, and why."""
+    """The sizes and trials that a stage adds for both sides of a pair."""
 
     decision: str
     """bisect or add_trials, or why nothing is added: no_bracket, noisy, no_size_left, done, narrow_enough, decided."""
@@ -61,13 +61,12 @@ def plan_refinement(
     """Plan a stage, numbered from 1, from the crossover after the previous stages.
 
     1. The first `bisections` stages each add the size nearest to the geometric mean of the bracket's ends. They add
-       none if the interval is wider than the bracket or, without an interval, if a measured size lies within the
-       bracket, since trials are then needed instead.
-    2. The next stage raises the number of trials to that of the run: at the sizes of the bracket if the interval is
-       unknown or wider than the target or, without a bracket, at undecided sizes and their neighbours. After single
-       trials, a stage of second trials comes before, if the run has more than two.
-    3. The last stage adds `extra_trials` at the sizes of a bracket, if the interval is unknown or wider than the
-       target.
+       none if more trials are needed instead: if the interval is wider than the bracket or, without an interval, if a
+       measured size lies within the bracket.
+    2. The next stage raises the number of trials to that of the run. With a bracket, it does so at the bracket's sizes
+       if the interval is unknown or wider than the target. Without a bracket, it does so at undecided sizes and their
+       neighbours. If the run started with single trials and has more than two, a stage of second trials comes before.
+    3. The last stage adds `extra_trials` at the sizes of a bracket if the interval is unknown or wider than the target.
 
     `crossover` is over sizes. New sizes are multiples of `granularity`, or are taken from `sizes` if the workload can
     build only these. `to_x` maps a size to the x axis, on which the target width is defined.
@@ -112,8 +111,10 @@ def _bisect(crossover: Crossover, measured: Collection[int], granularity: int, s
 
 
 def _inconclusive_sizes(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
-    """The measured sizes at the crossover or without a significant difference, and their neighbours; all sizes if
-    single trials cross several times, which may be chance."""
+    """The sizes within the bracket or, without one, the sizes without a significant difference and their neighbours.
+
+    If single trials cross several times, which may be chance, these are all sizes.
+    """
     if (bracket := _bracket(crossover)) is not None:
         low, high = bracket
         return [size for size in measured if low <= size <= high]
@@ -152,8 +153,8 @@ def plan_stage(
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
     """The numbers of the trials that a stage (from 1) adds to each cell, and the decision for each series and pair.
 
-    The mappings are by study; `trials` is the number of trials of the run, without `extra_trials`, and `candidates`
-    those of a study that compares devices at their best.
+    The mappings are by study. `trials` is the number of trials of the run, without `extra_trials`. `candidates` has the
+    studies that compare devices at their best.
     """
     with_times = with_ok_times(measurements)
     timed = of_own_grid(with_times, candidates or {})

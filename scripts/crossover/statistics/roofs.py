@@ -21,8 +21,7 @@ FUSED = ("compile",)
 
 
 def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
-    """Add the minimum seconds of a step by each roof, the larger of the memory and compute roofs as a share of the step
-    time, and the flag `above_roof`.
+    """Add the columns COLUMNS, and the flag `above_roof` to cells that are faster than their roofs allow.
 
     A CPU that is limited to some of its cores has no roofs, since only the whole CPU is probed.
     """

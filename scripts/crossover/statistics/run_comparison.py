@@ -39,7 +39,7 @@ Cell = Mapping[str, NDArray[Any]]
 
 
 def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """One row per cell of either run, in the order of the first; cells that only the second run has come last.
+    """One row per cell of either run, in the order of the first run. Cells that only the second run has come last.
 
     `verdict` is one of VERDICTS, on the second run. `ratio` is the time of the first run over the time of the second,
     and `within` is True if the interval of the ratio contains 1. The columns of trials count ok trials; those of

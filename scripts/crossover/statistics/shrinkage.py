@@ -1,7 +1,8 @@
 """Variances between trials, shared over the cells of a series by empirical Bayes.
 
 A few trials estimate their variance poorly, and the cells of a series have similar variances. The true variances are
-assumed to scatter around a common value as much as the estimates differ beyond chance (Smyth, "Linear models and
+assumed to scatter around a common value. How much they scatter is estimated from how much the sample variances differ
+beyond chance (Smyth, "Linear models and
 empirical Bayes methods for assessing differential expression in microarray experiments", 2004; limma's `fitFDist` and
 `squeezeVar`).
 """
@@ -25,9 +26,10 @@ often return infinity for few cells of three trials each.
 def with_shared_spread(cells: Sequence[SampleMean], resolution: float) -> list[SampleMean]:
     """The same means, with variances and degrees of freedom from the trials of all cells of a series.
 
-    A cell of one trial gets the common variance. If fewer than two cells have several trials, all are returned
-    unchanged. Any other cell gets the mean of the common variance and its own, weighted by their degrees of freedom,
-    but no less than its own, since a larger spread than in other cells may be real. `resolution` as in `reading_error`.
+    A cell of one trial gets the common variance. A cell of several trials gets the mean of the common variance and its
+    own, weighted by their degrees of freedom. Its own variance is the minimum, since a larger spread than in other
+    cells may be real. If fewer than two cells have several trials, all are returned unchanged. `resolution` is as in
+    `reading_error`.
     """
     freedom = np.array([cell.freedom for cell in cells], float)
     repeated = freedom > 0
@@ -47,9 +49,10 @@ def with_shared_spread(cells: Sequence[SampleMean], resolution: float) -> list[S
 
 
 def fit_prior(variances: Floats, freedom: Floats) -> tuple[float, float]:
-    """Fit the common variance and its degrees of freedom to the mean and variance of the logarithms of at least two
-    sample variances. If these differ no more than by chance, the common variance is the pooled one and its degrees of
-    freedom are infinite.
+    """Fit the common variance and its degrees of freedom to at least two sample variances.
+
+    The fit matches the mean and the variance of their logarithms. If the sample variances differ no more than by
+    chance, the common variance is the pooled one and its degrees of freedom are infinite.
     """
     half = freedom / 2
     logs = np.log(variances) - special.digamma(half) + np.log(half)

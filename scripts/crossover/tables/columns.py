@@ -40,9 +40,9 @@ class Row:
     model: str | None = column("the user's model: file or module, and function")
     variant: str | None = column("option of the workload, such as channels_last; `plain` without an option")
     protocol: str | None = column(
-        "where a step's data come from: `resident` on the device; `loaded` batch by batch; `from_host` or "
-        "`from_pageable`: copied from pinned or pageable memory, and the results copied back; or `as_published`: as in "
-        "the workload's source"
+        "where a step's data come from: `resident` (already on the device), `loaded` (batch by batch), `from_host` or "
+        "`from_pageable` (copied from pinned or pageable memory, and the results copied back), or `as_published` (as "
+        "in the workload's source)"
     )
     batch_size: int | None = column("batch size", "samples")
     precision: str | None = column("arithmetic of the step")
@@ -58,7 +58,7 @@ class Row:
     seed: int | None = column("seed of weights and data order, to which a trial adds its number")
     status: str | None = column("status of the trial or training: " + ", ".join(STATUSES))
     reason: str | None = column(
-        "reason for a status other than ok; otherwise notes on the step, and errors of passes after the timing"
+        "reason for a status other than ok; if ok, notes on the step and errors of passes after the timing"
     )
 
     device_name: str | None = column("name of the device")
@@ -79,7 +79,7 @@ class Row:
     crossover_version: str | None = column("version of this workflow")
     code_version: str | None = column("git commit of the measuring code, `-dirty` if changed; null without git")
     code_key: str | None = column(
-        "hash of the files that the trial or training uses, of `packages`, and of what else the user's model depends on"
+        "hash of the files that the trial or training uses, of `packages`, and of all else that the user's model uses"
     )
     model_key: str | None = column("hash of the files that only the workload uses; for the user's model, of its files")
     measurement_key: str | None = column(
@@ -115,7 +115,7 @@ class Measurement(Row):
     first_step_s: float | None = column("time of the process's first step, synchronised", "s")
     compile_s: float | None = column("time of compilation (part of the first step), or of capturing a CUDA graph", "s")
     dynamic_shapes: bool | None = column(
-        "whether the step was compiled for batches of changing shapes; null: not compiled"
+        "whether the step was compiled for batches of changing shapes; null if it was not compiled"
     )
     warmup_s: float | None = column("time of the warm-up after the first step", "s")
     warmup_steps: int | None = column("steps of the warm-up, including the first step")
@@ -163,17 +163,17 @@ class Measurement(Row):
     latencies_transfer_s: list[float] | None = column(
         "mistake: times of steps that include transfers of input and result", "s"
     )
-    latency_p50_s: float | None = column("median of latencies_s, if these are 6 or more", "s")
+    latency_p50_s: float | None = column("median of latencies_s; empty for fewer than 6", "s")
     latency_p50_low_s: float | None = column("lower end of the median's 95 % interval, from order statistics", "s")
     latency_p50_high_s: float | None = column("upper end of the median's 95 % interval, from order statistics", "s")
-    latency_p95_s: float | None = column("95th percentile of latencies_s, if these are 72 or more", "s")
+    latency_p95_s: float | None = column("95th percentile of latencies_s; empty for fewer than 72", "s")
     latency_p95_low_s: float | None = column(
         "lower end of the 95 % interval of latency_p95_s, from order statistics", "s"
     )
     latency_p95_high_s: float | None = column(
         "upper end of the 95 % interval of latency_p95_s, from order statistics", "s"
     )
-    latency_p99_s: float | None = column("99th percentile of latencies_s, if these are 368 or more", "s")
+    latency_p99_s: float | None = column("99th percentile of latencies_s; empty for fewer than 368", "s")
     latency_p99_low_s: float | None = column(
         "lower end of the 95 % interval of latency_p99_s, from order statistics", "s"
     )
@@ -232,7 +232,7 @@ class Measurement(Row):
     numa_nodes: int | None = column("number of NUMA nodes of the CPUs in `affinity`")
     turbo: bool | None = column("whether the CPU may raise its clock (turbo)")
     steal_share: float | None = column(
-        "share of the time needed by tasks, on the cores in `affinity`, that the hypervisor took during the timing"
+        "share of the CPU time needed on the cores in `affinity` that the hypervisor took away during the timing"
     )
     cpu_pressure_share: float | None = column(
         "share of the timing in which at least one task of the host waited for a CPU (PSI)"
@@ -255,7 +255,7 @@ class Measurement(Row):
         "share of the GPU that other processes used during the timing, by the driver's samples"
     )
     leased_beside: int | None = column(
-        "number of other leased GPUs of the host, at the start or the end of the timing, whichever is larger"
+        "number of other leased GPUs of the host, the larger of the numbers at the start and the end of the timing"
     )
     allocator_retries: int | None = column("allocator retries during the timing")
     recompiles: int | None = column("recompilations during the timing")
@@ -277,7 +277,7 @@ class Measurement(Row):
     amx: bool | None = column("whether the CPU has AMX, which speeds up bf16 and int8")
     avx512_bf16: bool | None = column("whether the CPU has AVX512-BF16")
     affinity_cores: int | None = column("physical cores in `affinity`, regardless of quota and Slurm")
-    logical_cpus: int | None = column("logical CPUs that the process may use")
+    logical_cpus: int | None = column("number of logical CPUs that the process may use")
     memory_bytes: int | None = column("memory of the host", "B")
     governor: str | None = column("frequency governor of the first CPU")
     load_before: float | None = column("load average over one minute when the trial started")

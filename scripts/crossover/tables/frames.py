@@ -88,7 +88,10 @@ def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -
 
 
 def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataFrame:
-    """Crossovers in time between accelerators and all CPU cores of the same machine; `second`: over the second axis."""
+    """Crossovers in time between accelerators and all CPU cores of the same machine.
+
+    With `second`, they are those over the study's second axis.
+    """
     return crossovers[
         (crossovers["pair"] == "device")
         & (crossovers["cost"] == "time")
@@ -101,7 +104,7 @@ def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataF
 def with_cell_columns(
     cells: pd.DataFrame, columns: Mapping[tuple[Any, ...], Mapping[str, Any]], names: Collection[str]
 ) -> pd.DataFrame:
-    """Cells with the columns `names`, whose values `columns` has by a cell's axes; values that it lacks are missing."""
+    """Add the columns `names` to cells, with values from `columns`, which maps a cell's axes to values by column."""
     keys = [tuple(cell.values()) for cell in records(cells[CELL_AXES])]
     values = pd.DataFrame([columns.get(key, {}) for key in keys], index=cells.index, columns=list(names))
     return table_of("cells", cells.assign(**{name: values[name] for name in names}))
@@ -173,7 +176,7 @@ def with_x(rows: pd.DataFrame, x_axis: str) -> pd.DataFrame:
 
 
 def with_parameters(rows: pd.DataFrame) -> pd.DataFrame:
-    """Trials with the number of parameters of their model, also for those that ended before the model was built."""
+    """Fill in the number of parameters of trials that ended before their model was built."""
     of_model = rows.groupby(["study", "variant", "size"])["parameters"].transform("first")
     return rows.assign(parameters=rows["parameters"].fillna(of_model))
 

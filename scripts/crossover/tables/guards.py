@@ -26,7 +26,7 @@ ENVIRONMENT_COLUMNS = (
     "cudnn_version",
     "torch_version",
 )
-"""Compared between the rows of a device; without a GPU's UUID, since a host may have several identical GPUs."""
+"""Columns compared between the rows of a device. A host may have several identical GPUs, so UUIDs are left out."""
 
 SETTING_COLUMNS = (
     "device_memory_bytes",
@@ -37,10 +37,12 @@ SETTING_COLUMNS = (
     "turbo",
     "governor",
 )
-"""Compared only between runs; without the host's memory, since identical hosts report slightly different sizes."""
+"""Columns compared only between runs. Identical hosts report slightly different memory, so that is left out."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
-"""Compared between the rows of a machine; without the cores, of which a GPU's trials may use only a share."""
+"""Columns compared between the rows of a machine. A GPU's trials may use only a share of the cores, so these are left
+out.
+"""
 
 SEVERAL_HOSTS = "set cluster.several_hosts to true if only the names of hosts differ"
 
@@ -64,7 +66,7 @@ def differing_environments(
     columns = [column for column in columns if column in first.columns and column in second.columns]
     devices: dict[str, list[str]] = {}
     for device in first["device"].unique():
-        # Without the conversion, an integer column that contains a null would be shown as 2.0.
+        # Without the conversion, an integer in a column with nulls would be shown as 2.0 instead of 2.
         sides = [run.loc[run["device"] == device, columns].convert_dtypes() for run in (first, second)]
         for column in columns if len(sides[1]) else []:
             values = [sorted({"none" if pd.isna(value) else str(value) for value in side[column]}) for side in sides]

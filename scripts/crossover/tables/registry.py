@@ -60,7 +60,7 @@ QUALITY_METRICS = {"accuracy": "accuracy", "macro_f1": "macro-averaged F1", "wei
 
 
 def claim_metrics() -> dict[str, bool]:
-    """The metrics for claims about ratios; True if a trial has a list of values, of which the mean is used."""
+    """The metrics for claims about ratios, and whether a trial has a list of values, which counts as its mean."""
     types = {name: kind for name, kind in value_types(Measurement).items() if kind in ("int", "float", "list[float]")}
     excluded = {*AXES, "schema_version", "trial", "seed"}
     measured = {name: kind == "list[float]" for name, kind in types.items() if name not in excluded}
@@ -262,13 +262,12 @@ SUMMARIES = _axes(CELL_AXES) | {
         chart="bytes",
     ),
     "rss_growth_bytes": _bytes(
-        "peak resident memory of the process less that before the step",
+        "peak resident memory of the process minus its resident memory before the step",
         title="growth of the process",
         trials=MEDIAN,
     ),
     "peak_bytes": _bytes(
-        "memory of tensors at a step's peak; on the CPU the sum of the parts, or without them the growth of the "
-        "process",
+        "memory of tensors at a step's peak; on the CPU, the sum of the parts or, without parts, `rss_growth_bytes`",
         title="memory of a step",
         trials=MEDIAN_PEAK,
         chart="bytes",
@@ -327,16 +326,16 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     "baseline_s": Column("step time of the baseline", "s"),
     "contender_s": Column("step time of the contender; for pair `bound` its minimum", "s"),
     "startup_s": Column(
-        "start-up of the contender: context, build, and the excess of the first step over a later one; arithmetic "
-        "mean of the ok trials; empty, like `baseline_startup_s` and `payback_steps`, for references and comparisons "
-        "of machines",
+        "start-up of the contender: context, build, and the excess of the first step over later ones; arithmetic mean "
+        "of the ok trials, empty for references and comparisons of machines",
         "s",
     ),
-    "baseline_startup_s": Column("start-up of the baseline", "s"),
+    "baseline_startup_s": Column("start-up of the baseline, like `startup_s`", "s"),
     **_estimate(
         "payback_steps{}",
-        "number of steps after which the side with the faster steps is ahead in total time, start-up included; 0 if it "
-        "is ahead from the first step on; empty without a significant difference in step time",
+        "number of steps after which the side with the faster steps is ahead in total time, start-up included; 0 if "
+        "that side is ahead from the first step on; empty without start-ups, or without a significant difference in "
+        "step time",
         "steps",
         ends="end of the 95 % set of `{}`; empty if the set is open, or with one trial",
     ),
@@ -346,15 +345,14 @@ END_OF_SET = "end of the 95 % set of `{}`; empty if the set is open or not known
 
 CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "pair": _text(
-        "kind of comparison: device, precision, execution or machine (the column of this name has the contender's "
-        "value), reference, or best (`execution` is best, `precision` has all precisions of the candidates, and "
-        "`variant` is best if there are several variants)"
+        "kind of comparison: device, precision, execution, machine, reference or best; the axis on which the sides "
+        "differ has the contender's value; for best, `execution` is `best` and `precision` lists those compared"
     ),
     "cost": _text(
         "what is compared: "
         + ", ".join(COSTS[:-1])
-        + " of a step, or the time of the study's whole run, start-up included; money only if the config has prices, "
-        "run only if the study has `steps_per_run`; only time for pair `best`"
+        + " of a step, or `run`: the time of the study's whole run, start-up included; money needs prices in the "
+        "config, `run` needs `steps_per_run`, and pair `best` has only time"
     ),
     "device": _text("the contender's device; for two precisions or executions, the device of both"),
     "baseline": _text("a CPU side, `fp32`, `eager`, or a machine"),
@@ -367,27 +365,25 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "caveat_at": _many("points on the x axis that the caveat is about"),
     **_estimate("crossover{}", "the crossover on the x axis; empty if there is none", ends=END_OF_SET),
     "bracket_low": Column(
-        "largest measured point on the x axis below the crossover; with one trial, the largest such point with a clear "
-        "lead"
+        "largest measured point on the x axis below the crossover; without intervals, the largest such point with a "
+        "clear lead"
     ),
     "bracket_high": Column(
-        "smallest measured point on the x axis above the crossover; with one trial, the smallest such point with a "
+        "smallest measured point on the x axis above the crossover; without intervals, the smallest such point with a "
         "clear lead"
     ),
     "slower_up_to": Column(
         "largest measured point at which the contender is significantly slower, simultaneously over all points; empty "
-        "without such a point, or with one trial"
+        "without such a point, or without intervals"
     ),
     "faster_from": Column(
         "smallest measured point at which the contender is significantly faster, simultaneously over all points; empty "
-        "without such a point, or with one trial"
+        "without such a point, or without intervals"
     ),
     **_estimate("crossover_size{}", "the crossover as a size, interpolated", ends=END_OF_SET),
     **_estimate("crossover_parameters{}", "the crossover in trainable parameters, interpolated", ends=END_OF_SET),
     "roots": _many("all points on the x axis at which the sides cross"),
-    "trials": _count(
-        "smallest number of a side's trials with this cost at a point; with one trial, the crossover has no interval"
-    ),
+    "trials": _count("smallest number of trials with this cost, over both sides and all points"),
     "size_name": _text("what the size axis counts"),
     "baseline_name": _text("name of the baseline's device"),
     "contender_name": _text("name of the contender's device"),
@@ -472,8 +468,8 @@ REMEDIES = {
 BOTTLENECKS = {
     "bottleneck": _text("part that takes the largest share of a step: " + ", ".join(SPLIT)),
     "second_bottleneck": _text(
-        "part with the second-largest share; empty if that is less than a fifth of the step, or less than 0.4 times "
-        "the bottleneck's share without an overlap of both intervals"
+        "part with the second-largest share; empty if its share is less than a fifth of the step, or if it is less "
+        "than 0.4 times the bottleneck's share and the two intervals do not overlap"
     ),
     **{
         key: column
@@ -486,7 +482,9 @@ BOTTLENECKS = {
         "speed-up by the remedy, for the same number of samples, of a step without the parts that precede the "
         "bottleneck",
     ),
-    "predicted_gain": Column("speed-up predicted from the times of the parts; above 10 only for a CUDA graph"),
+    "predicted_gain": Column(
+        "speed-up predicted from the times of the parts; predictions above 10 are left out, except for a CUDA graph"
+    ),
     "remedy_trials": _count("number of ok trials that tried remedies"),
 }
 """Columns on the bottleneck of a cell; empty for cells whose remedies were not tried."""
@@ -611,8 +609,7 @@ CLAIMS = {
     "side": _text("for a ratio: the side in the numerator, by the axes on which the sides differ"),
     "over": _text("for a ratio: the side in the denominator, by the axes on which the sides differ"),
     "condition": _text(
-        "for a ratio: the axis values common to both sides; for other forms: the axis values of the part of the study "
-        "that the claim is about, empty for the whole study"
+        "axis values to which the claim is limited; for a ratio, those common to both sides; empty for the whole study"
     ),
     "tested_low": Column("lower end of the tested range; empty if the form has none"),
     "tested_high": Column("upper end of the tested range; empty if the form has none"),
@@ -639,10 +636,7 @@ ANSWERS = {
     "low": Column("lower end of the value's 95 % interval, if known; for `set_up`, the minimum over sizes"),
     "high": Column("upper end of the value's 95 % interval, if known; for `set_up`, the maximum over sizes"),
     "unit": _text("unit of the value; for a bottleneck, bound or ranking, that of the x axis"),
-    "winner": _text(
-        "first side that the answer names, usually the one that is ahead, or else the contender; for a bottleneck, the "
-        "remedy"
-    ),
+    "winner": _text("first side that the answer names, usually the side that is ahead; for a bottleneck, the remedy"),
     "loser": _text("second side that the answer names; for a bottleneck, the bottleneck at the largest size"),
     "winner_configurations": _many(
         "for devices at their best: the fastest configurations of `winner` within the crossover's bracket, or else at "
@@ -673,8 +667,8 @@ ANSWERS = {
     "ratio_low": Column("if one side leads: its minimum speed-up in the range of its lead"),
     "ratio_high": Column("if one side leads: its maximum speed-up in the range of its lead"),
     "near": _many(
-        "points on the x axis that the caveat is about, or without a caveat the crossings; for a ranking, the first "
-        "and last point of each first place"
+        "points on the x axis that the caveat is about; without a caveat, the crossings; for a ranking, the first and "
+        "last point of each first place"
     ),
     "winner_s": Column("step time of `winner`; for loading and copying, with data on the device", "s"),
     "loser_s": Column("step time of `loser`; for loading and copying, with data from the host", "s"),

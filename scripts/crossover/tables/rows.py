@@ -28,7 +28,7 @@ CUT_SHORT = {"incomplete", "not_checked"}
 """Flags of a row that lacks values which another row of its trial may have."""
 
 FORMER_NAMES = {"flags": "flag_names"}
-"""Columns of trials that earlier versions named otherwise."""
+"""Current names of columns of trials, by their names in earlier versions."""
 
 FROM_FIRST = ("status", "reason", "flag_names")
 """The columns of later trials that the first trial may change."""
@@ -69,7 +69,7 @@ def _read_part(paths: Sequence[Path], record: type[Row]) -> tuple[pa.Table, dict
 
 
 def joined(rows: pa.Table, record: type[Row]) -> pa.Table:
-    """Rows ordered by cell and number; for trials, one row each, with the first trial's check and profile applied."""
+    """Order rows by cell and number. For trials, keep one row each, and apply the first trial's check and profile."""
     rows = rows.sort_by([(axis, "ascending") for axis in (*AXES, record.number)])
     return apply_first_trial(least_disturbed(rows)) if record is Measurement else rows
 
@@ -187,8 +187,8 @@ def apply_first_trial(trials: pa.Table) -> pa.Table:
     """Apply the first trial's check and profile to the cell's other trials.
 
     Later ok trials become `invalid` if the first trial is invalid because its result is wrong, or because it ended
-    before the check, as after a crash. They are flagged `not_checked` if the first trial is missing, or is not ok for
-    another reason and has neither passed the check nor waived it. Trials that ran beside others on other GPUs are
+    before the check, as after a crash. If the first trial is missing or not ok for another reason, they are flagged
+    `not_checked`, unless it passed the check or the study waived it. Trials that ran beside others on other GPUs are
     flagged `side_by_side` if the device mostly waits for the host in the first trial's profile.
     """
     ok_firsts = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
