@@ -76,4 +76,4 @@ class FakeDevice:
 
     def time(self, effort: Effort = EFFORT, cycle_steps: int = 1, marks: bool = False, **others: Any) -> dict[str, Any]:
         columns, flags = time_steps(self.step, cycle_steps, effort, self.watch(marks), **others)
-        return {**columns, "flags": flags}
+        return {**columns, "flag_names": flags}

@@ -102,7 +102,7 @@ def _joined(first: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
 
 
 def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """The crossovers of devices over studies' second axes, at the points of the studies' grids.
+    """Crossovers between devices along each study's second axis, without the points that refinement added.
 
     If the x axis is the number of cores, the second axis is the size, and each number of cores is a baseline.
     """

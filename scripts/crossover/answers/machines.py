@@ -1,4 +1,4 @@
-"""Answers on several machines: rankings, comparisons with references, and limits from a reference's roofs."""
+"""Answers about several machines: rankings, comparisons with references, and limits to a reference's speed-up."""
 
 from __future__ import annotations
 

@@ -325,7 +325,7 @@ class StudyKeys(Keys):
     mem_mb: Annotated[int, Field(strict=True, ge=1, le=100_000_000)] | None = Field(
         None,
         description="Megabytes of host memory that each of the study's jobs requests on a cluster, doubled when a job "
-        "is resubmitted. Null derives them from the workload's number of parameters.",
+        "is resubmitted; if null, estimated from the workload's number of parameters, and a fixed amount for a model.",
     )
     figures: Several[Annotated[str, OneOf(FIGURE_KINDS)]] = Field(
         ["times", "speedups", "machines", "map", "precisions", "time_split", "memory", "energy"],

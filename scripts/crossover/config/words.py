@@ -52,7 +52,7 @@ STATUSES = {
     ),
     "invalid": Word(
         "the result cannot be used; see the reason column",
-        "fix the cause given in the reason column, delete the row in the results folder, run again",
+        "fix the cause given in the reason column, delete the trial's file in cells/ of the results folder, run again",
         "discarded as faulty",
     ),
 }

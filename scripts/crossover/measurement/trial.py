@@ -154,7 +154,10 @@ class Trial:
                 "is disabled"
             )
         if job.cell.execution == "eager" and compiled_graphs() > graphs_before:
-            self.notes.append("the model compiles itself: `execution: compile` measures it beside the eager step")
+            self.notes.append(
+                "the model compiles itself, so the step is not eager; without its torch.compile, "
+                "`executions: [eager, compile]` measures both"
+            )
 
     def _wait(self) -> None:
         self.cell.target.synchronise()

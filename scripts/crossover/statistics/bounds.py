@@ -30,7 +30,7 @@ def bounds_of(
     A step on that GPU takes at least the longest of three times: its operations at the peak rate, its bytes at the
     bandwidth, and the launch of one kernel. The rates come from the fastest repeats of the reference's probes, and the
     operations and bytes from the CPU's eager step. Studies that were measured on an accelerator of this machine or on
-    the reference are left out. `elsewhere` is the result of `agreeing`.
+    the reference are left out. `elsewhere` has the references' trials that match trials of this machine.
     """
     with_roofs = [reference for reference in references if len(reference.roofs)]
     if not with_roofs:

@@ -187,9 +187,9 @@ def apply_first_trial(trials: pa.Table) -> pa.Table:
     """Apply the first trial's check and profile to the cell's other trials.
 
     Later ok trials become `invalid` if the first trial is invalid because its result is wrong, or because it ended
-    before the check, as after a crash. If the first trial is missing or not ok for another reason, they are flagged
-    `not_checked`, unless it passed the check or the study waived it. Trials that ran beside others on other GPUs are
-    flagged `side_by_side` if the device mostly waits for the host in the first trial's profile.
+    before the check, as after a crash. If it is missing or not ok for another reason, they are flagged `not_checked`.
+    Neither happens if the first trial passed the check, or if the study waived the check. Trials that ran beside others
+    on other GPUs are flagged `side_by_side` if the device mostly waits for the host in the first trial's profile.
     """
     ok_firsts = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
     alone = trials.filter(pc.field("leased_beside") > 0).num_rows == 0

@@ -139,7 +139,10 @@ def _end_with(parent: int, _worker: int) -> None:
 
 
 class AsPublished(_MnistTraining):
-    """A cycle is an epoch, which includes the start and the end of its workers and a partial last batch."""
+    """Training in protocol `as_published`.
+
+    A cycle is an epoch, which includes the start and the end of its workers and a partial last batch.
+    """
 
     reads_back = True
     samples_taken = 0

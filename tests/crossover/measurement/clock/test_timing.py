@@ -32,7 +32,7 @@ def test_a_steady_step_is_timed_exactly() -> None:
     assert timing["first_step_s"] == pytest.approx(1e-3)
     assert timing["timed_cpu_s"] == pytest.approx(2.0)
     assert timing["device_samples_s"] is timing["device_time_s"] is None
-    assert timing["flags"] == []
+    assert timing["flag_names"] == []
     assert set(timing) <= set(COLUMNS)
     assert device.steps == timing["warmup_steps"] + timing["timed_steps"]
     # Before and after two single steps, 100 of warm-up, two tries, and each timed block.
@@ -53,7 +53,7 @@ def test_a_block_waits_for_the_device_and_its_device_time_excludes_the_wait() ->
 def test_a_warm_up_that_is_never_steady_is_capped_and_flagged() -> None:
     timing = FakeDevice(lambda _, now: MILLISECOND + now / 100).time()
     assert 3.0 <= timing["warmup_s"] < 5.0  # including the blocks that were tried
-    assert "warmup_capped" in timing["flags"]
+    assert "warmup_capped" in timing["flag_names"]
 
 
 def test_a_noisy_step_is_timed_until_its_interval_is_narrow() -> None:
@@ -185,8 +185,8 @@ def test_a_drift_is_flagged() -> None:
     """Blocks of 20 ms; all but the first 25 take 1.5 times as long."""
     device = FakeDevice(lambda step, _: MILLISECOND * (1.5 if step > 142 + 25 * 20 else 1))
     timing = device.time(replace(EFFORT, timed_tolerance=9))
-    assert timing["flags"] == ["drift"]
-    assert set(timing["flags"]) <= set(FLAGS)
+    assert timing["flag_names"] == ["drift"]
+    assert set(timing["flag_names"]) <= set(FLAGS)
 
 
 def test_a_phase_begins_when_the_previous_one_ends() -> None:
