@@ -1,4 +1,6 @@
-# Rules that turn rows into tables.
+# Rules that turn rows into tables. The names in capitals that are not set here are from rules/config.smk.
+
+from dataclasses import asdict
 
 from crossover.tables.run_tables import TABLES
 

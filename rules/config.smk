@@ -1,7 +1,5 @@
 # Read and check the config, inspect the machine, and make the plan that the rules use.
 
-from dataclasses import asdict
-
 from crossover.config.configuration import read_configuration
 from crossover.config.validation import read_mapping
 from crossover.config.words import HERE

@@ -53,7 +53,7 @@ if RUN.is_main:
 if IS_MODULE and RUN.is_main:
     # Snakemake does not call the handlers of a module, only those of the workflow that uses it.
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
-    atexit.register(lambda: tell_failures() if PROGRESS.failed or PROGRESS.stopped else tell_new_answers())
+    atexit.register(lambda: tell_at_exit())
 
 
 # ---- When the run starts and ends.
@@ -79,6 +79,12 @@ def tell_new_answers():
 def tell_failures():
     words = failure_words(PROGRESS.failed, PROGRESS.reasons, get_file("scripts/report_rows.py"), RESULTS)
     print("", words, sep="\n", file=sys.stderr)
+
+
+def tell_at_exit():
+    # Without a plan, the rules were not read to the end.
+    if PROGRESS.planned:
+        tell_failures() if PROGRESS.failed or PROGRESS.stopped else tell_new_answers()
 
 
 # The run's jobs and executor are not known before this point.

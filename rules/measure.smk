@@ -1,5 +1,6 @@
 # Rules for datasets, trials, trainings, searches for the largest batch, and roofs. What a result depends on is in `params`, with
 # the code's content instead of file times. A change of `resources` triggers no new measurement.
+# The names in capitals that are not set here are from rules/config.smk.
 
 # Set only in a run with classes of nodes.
 CLASS = "{machine}/" if CONFIG.classes else ""

@@ -364,4 +364,4 @@ def test_the_largest_batches_are_searched_if_the_study_says_so(fresh: WorkflowCo
     fresh.run()
     cells = pd.read_parquet(fresh.results / "cells.parquet")
     searched = cells[cells["origin"] == "search"]
-    assert searched[["study", "size", "batch_size"]].values.tolist() == [["disc_depth", 2, 2000]]
+    assert searched[["study", "size", "largest_batch"]].values.tolist() == [["disc_depth", 2, 2000]]

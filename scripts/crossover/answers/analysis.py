@@ -50,8 +50,8 @@ def analyse(
     `measurements` has one row per trial, and `trainings` has one per training. `searches` is the result of
     `collect_searches`, and `roofs` is that of `read_roofs`. All may be empty. `studies` maps names to study files
     completed with defaults. If `grids_known` is False, no size counts as refined, as in merged runs, whose studies may
-    have started with different sizes. Cells that only a study's `candidates` add are in table
-    `candidate_cells` instead of `cells`.
+    have started with different sizes. Cells that only a study's `candidates` add are in table `candidate_cells` instead
+    of `cells`.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
     all_trials = with_parameters(measurements.reset_index(drop=True))

@@ -114,4 +114,4 @@ def _search_result(search: dict[str, Any]) -> Row:
     if search["status"] != "ok":
         stopped = search["largest_fitting"] is not None
         return {"status": "stopped" if stopped else "not_found", "value": search["largest_fitting"]}
-    return {"status": "all_fit" if search["smallest_failing"] is None else "fits", "value": search["batch_size"]}
+    return {"status": "all_fit" if search["smallest_failing"] is None else "fits", "value": search["largest_batch"]}

@@ -243,7 +243,7 @@ def _draw_throughput(view: StudyView) -> Figure:
 
         def words(highest: int) -> str:
             cell = first_row(timed.iloc[[highest]])
-            largest = [f"largest batch: {row['batch_size']:,}" for row in _timed_searches(view, line)]
+            largest = [f"largest batch: {row['largest_batch']:,}" for row in _timed_searches(view, line)]
             return "\n".join([f"best: {rate_text(cell['samples_per_s'])} at batch {cell['batch_size']:,}", *largest])
 
         return with_ringed_maximum(line_of("samples_per_s", line.assign(size=line["batch_size"]), name, look), words)
@@ -264,16 +264,16 @@ def _draw_throughput(view: StudyView) -> Figure:
 
 def _timed_searches(view: StudyView, cells: pd.DataFrame) -> list[dict[str, Any]]:
     """The searches for the largest batch, in the series of these cells, that timed the batch they found."""
-    searches = view.tables.searched_cells.dropna(subset=["samples_per_s"])
+    searches = view.tables.searched_cells.dropna(subset=["largest_batch", "throughput_samples_per_s"])
     return records(searches.merge(cells[SEARCH_AXES].drop_duplicates()))
 
 
 def _draw_largest_batches(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     looks = looks_of(view.cells, BY_BATCH[1])
     searches = _timed_searches(view, cells)
-    include_y(axes, [row["samples_per_s"] for row in searches])
+    include_y(axes, [row["throughput_samples_per_s"] for row in searches])
     for row in searches:
-        point = ([row["batch_size"]], [row["samples_per_s"]])
+        point = ([row["largest_batch"]], [row["throughput_samples_per_s"]])
         axes.plot(*point, "s", color=looks(row).colour, markerfacecolor="none", markersize=9, markeredgewidth=1.6)
 
 

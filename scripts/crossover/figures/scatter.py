@@ -162,8 +162,8 @@ TRADE_OFF = Kind(
 )
 ROOFLINE = Kind(
     "Operations per second over operations per byte. Connected points: the cells of a series, by size. Lines without "
-    "points: the measured peaks of the device, for memory bandwidth (slopes, by an operator's working set) and matrix products "
-    "(horizontal).",
+    "points: the measured peaks of the device, for memory bandwidth (slopes, by an operator's working set) and matrix "
+    "products (horizontal).",
     _draw_roofline,
     lambda tables: len(tables.roofs) > 0 and bool(tables.cells["bytes_per_step"].notna().any()),
 )

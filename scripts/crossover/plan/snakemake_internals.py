@@ -1,6 +1,7 @@
 """Uses of Snakemake's undocumented interface, each with its reason (as of Snakemake 9.27).
 
-Apart from them, the rules read `workflow.current_basedir` and `workflow.basedir`, to find this package.
+Apart from them, rules/hooks.smk reads `workflow.current_basedir` and `workflow.basedir`, to find this package, and
+imports `snakemake.logging.logger`. `plan.terminal` reads fields and texts of log records.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ the remaining work of the device add up to the whole step. That work is attribut
 or left unexplained.
 
 If no CUDA graph was replayed, the time that it would save is estimated by the GPU's idle time in a step on a resident
-batch. If a graph cannot capture the step, all idle time is host work. Otherwise the host's work between
-operators is subtracted, and the rest is launch overhead.
+batch. If a graph cannot capture the step, all idle time is host work. Otherwise the host's work between operators is
+subtracted, and the rest is launch overhead.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list
     tables = {
         "trial": run.measurements,
         "training": run.quality,
-        "search": run.searched_cells.drop(columns="batch_size"),
+        "search": run.searched_cells,
     }
     named = [*CELL_AXES, "size_name", "size_label"]
     losses = [{**result.axes, "work": result.work, "kind": result.kind, "reason": result.reason} for result in missing]

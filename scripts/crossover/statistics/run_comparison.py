@@ -34,7 +34,7 @@ COMPARISON_COLUMNS = (
 )
 """The columns of a comparison other than the axes of its cell."""
 
-Cell = Mapping[str, NDArray[Any]]
+TrialColumns = Mapping[str, NDArray[Any]]
 """The columns of a cell's trials."""
 
 
@@ -58,7 +58,7 @@ def compare_runs(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CELL_AXES, *COMPARISON_COLUMNS]).convert_dtypes().astype(types)
 
 
-def cells_of(run: pd.DataFrame) -> dict[tuple[object, ...], Cell]:
+def cells_of(run: pd.DataFrame) -> dict[tuple[object, ...], TrialColumns]:
     """The columns of each cell's trials that a comparison needs, by the cell's axes."""
     # Arrays are much faster than a pandas table per cell.
     names = [name for name in (*CELL_AXES, "status", "step_time_s", *CODE_COLUMNS) if name in run]
@@ -69,7 +69,7 @@ def cells_of(run: pd.DataFrame) -> dict[tuple[object, ...], Cell]:
     }
 
 
-def _compare_cell(first: Cell | None, second: Cell | None) -> dict[str, object]:
+def _compare_cell(first: TrialColumns | None, second: TrialColumns | None) -> dict[str, object]:
     first_s, second_s = times_s(first), times_s(second)
     row: dict[str, object] = {
         "verdict": NO_DATA,
@@ -90,7 +90,7 @@ def _compare_cell(first: Cell | None, second: Cell | None) -> dict[str, object]:
     return row
 
 
-def _compare_code(first: Cell, second: Cell) -> dict[str, object]:
+def _compare_code(first: TrialColumns, second: TrialColumns) -> dict[str, object]:
     models, keys, packages = (
         [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
     )
@@ -123,16 +123,16 @@ def _differing_packages(*runs: set[str]) -> str:
     )
 
 
-def _values(cell: Cell, column: str) -> set[str]:
+def _values(cell: TrialColumns, column: str) -> set[str]:
     """The values of a cell's trials; empty if an older run lacks the column."""
     return {value for value in cell[column] if pd.notna(value)} if column in cell else set()
 
 
-def times_s(cell: Cell | pd.DataFrame | None) -> list[float]:
+def times_s(cell: TrialColumns | pd.DataFrame | None) -> list[float]:
     return [] if cell is None else [float(time) for time in cell["step_time_s"][cell["status"] == "ok"]]
 
 
-def _statuses(cell: Cell | None) -> str | None:
+def _statuses(cell: TrialColumns | None) -> str | None:
     return None if cell is None else " ".join(dict.fromkeys(cell["status"]))
 
 

@@ -2,9 +2,8 @@
 
 A few trials estimate their variance poorly, and the cells of a series have similar variances. The true variances are
 assumed to scatter around a common value. How much they scatter is estimated from how much the sample variances differ
-beyond chance (Smyth, "Linear models and
-empirical Bayes methods for assessing differential expression in microarray experiments", 2004; limma's `fitFDist` and
-`squeezeVar`).
+beyond chance (Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
+experiments", 2004; limma's `fitFDist` and `squeezeVar`).
 """
 
 from __future__ import annotations

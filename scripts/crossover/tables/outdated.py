@@ -14,6 +14,9 @@ from crossover.tables.run_tables import TABLES
 
 OUTDATED = "outdated"
 
+FORMER_TABLES = ("largest_batches",)
+"""Tables that only earlier versions wrote."""
+
 REPORT_FILES = {
     "report": "report.html",
     "markdown": "summary.md",
@@ -44,7 +47,7 @@ def set_aside(results: Path) -> None:
 
     Without a report, the figures and tables are deleted, since the next analysis makes them again.
     """
-    tables = [f"{name}.{suffix}" for name in TABLES for suffix in ("parquet", "csv")]
+    tables = [f"{name}.{suffix}" for name in (*TABLES, *FORMER_TABLES) for suffix in ("parquet", "csv")]
     present = [path for name in (*REPORT_FILES.values(), "figures", *tables) if (path := results / name).exists()]
     outdated = results / OUTDATED
     if (results / REPORT_FILES["report"]).is_file():

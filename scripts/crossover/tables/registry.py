@@ -192,7 +192,9 @@ SUMMARIES = _axes(CELL_AXES) | {
     **_of_record(["size_name", "size_label", "parameters", "sample_name"]),
     "refined": _yes("whether refinement added the cell's point on the x axis"),
     "status": _text(
-        "ok if all trials are ok, otherwise the status of the first trial that is not ok: " + ", ".join(STATUSES),
+        "ok if all trials are ok, otherwise the status of the first trial that is not ok: "
+        + ", ".join(STATUSES)
+        + "; how a search ended, `oom` if not even one row fits",
         always=True,
     ),
     "reason": _text("reason for a status other than ok"),
@@ -501,8 +503,11 @@ CANDIDATES = {
 """Comparison of a candidate with the others of its device (any number of CPU cores); empty for other cells."""
 
 SEARCHES = {
+    "largest_batch": _count("largest batch that fitted every time it was tried; empty unless the status is ok"),
     "largest_fitting": _count("largest batch that fitted before the search was stopped; empty if it was not stopped"),
     "smallest_failing": _count("smallest batch that did not fit; empty if all tried batches fitted"),
+    "throughput_samples_per_s": Column("samples per second at the largest batch; empty if not timed", "1/s"),
+    "timed_batches": _count("number of batches timed for the throughput"),
     "timed_s": Column("total time of the batches timed for the throughput", "s"),
     "throughput_reason": _text("reason why a requested throughput is missing"),
     "search_start": _count("first batch size to try"),
@@ -510,6 +515,7 @@ SEARCHES = {
     "memory_limit_bytes": _count("memory limit of the search; empty without a limit", "B"),
     "tries_count": _count("number of tries of the search"),
     "search_s": Column("time of all tries", "s"),
+    **_of_record(["driver_version", "cuda_version", "cpu_model", "torch_version", "command"]),
 }
 """A search for the largest batch; empty for cells of other origins."""
 
@@ -517,7 +523,7 @@ ORIGINS = {
     "study": "a cell of the study's grid, which figures and answers are about",
     "candidates": "a cell that only the study's `candidates` add, so that devices are compared at their best",
     "reference": "a cell of a machine measured elsewhere that matches a cell of this machine",
-    "search": "a cell with the largest batch that fits, without a batch size if the search found none",
+    "search": "a search for the largest batch of a cell, of which `batch_size` is empty",
 }
 
 CELLS = (

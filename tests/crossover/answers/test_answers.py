@@ -461,8 +461,8 @@ def test_settings_are_compared_in_memory_at_the_largest_common_size(
 
 def test_the_largest_batch(row: Row) -> None:
     cases: list[tuple[dict[str, Any], str, float | None]] = [
-        ({"status": "ok", "batch_size": 64, "smallest_failing": 65}, "fits", 64),
-        ({"status": "ok", "batch_size": 64}, "all_fit", 64),
+        ({"status": "ok", "largest_batch": 64, "smallest_failing": 65}, "fits", 64),
+        ({"status": "ok", "largest_batch": 64}, "all_fit", 64),
         ({"status": "oom", "smallest_failing": 1}, "none_fits", 1),
         ({"status": "timeout", "largest_fitting": 32}, "stopped", 32),
         ({"status": "timeout"}, "not_found", None),

@@ -135,7 +135,7 @@ def test_throughput_rings_the_maximum_and_shows_the_largest_batch(view_of: View,
     rows.append(row(device="cuda", batch_size=1000, status="oom", step_time_s=None))
     search = {axis: rows[0][axis] for axis in ("study", "workload", "variant", "protocol", "precision", "execution")}
     search |= {axis: rows[0][axis] for axis in ("size", "machine", "device")}
-    search |= {"status": "ok", "batch_size": 640, "samples_per_s": 4000.0}
+    search |= {"status": "ok", "largest_batch": 640, "throughput_samples_per_s": 4000.0}
     published = [{"device": "cuda", "hardware": "Old G0", "label": "torch 1", "batch_size": 10, "samples_per_s": 900.0}]
     (axes,) = FIGURES["throughput"].draw(view_of(rows, published, [search])).axes
 

@@ -9,7 +9,12 @@ from crossover.tables.outdated import MARK, forget_outdated, set_aside
 
 def test_an_earlier_report_is_set_aside_with_a_mark_at_its_top(tmp_path: Path) -> None:
     texts = {"report.html": "<head></head><body>\n<h1>GPU</h1>", "summary.md": "GPU", "summary.txt": "GPU"}
-    others = {"cells.csv": "size", "thresholds.json": "{}", "figures/s/times.svg": "<svg>"}
+    others = {
+        "cells.csv": "size",
+        "largest_batches.csv": "of an earlier version",
+        "thresholds.json": "{}",
+        "figures/s/times.svg": "<svg>",
+    }
     for name, text in {**texts, **others, "measurements.parquet": "new", "plan.json": "{}"}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)

@@ -16,6 +16,7 @@ from crossover.errors import UserError
 from crossover.tables import rows
 from crossover.tables.columns import Measurement, arrow_schema, write_record
 from crossover.tables.frames import records
+from crossover.tables.guards import check_environments
 from crossover.tables.rows import (
     apply_first_trial,
     collect_rows,
@@ -219,9 +220,16 @@ def test_a_search_is_read_as_a_row(tmp_path: Path) -> None:
     table = collect_searches([finished, none])
     assert list(table.columns) == list(TABLES["cells"])
     first, second = records(table)
-    assert (first["size"], first["batch_size"], first["status"], first["machine"]) == (3, None, "oom", "h200")
-    assert (second["size"], second["batch_size"], second["machine"]) == (9, 14336, "here")
-    assert (second["samples_per_s"], second["tries_count"], second["search_s"]) == (24_000, 2, 3.5)
+    assert (first["size"], first["largest_batch"], first["status"], first["machine"]) == (3, None, "oom", "h200")
+    assert (second["size"], second["largest_batch"], second["machine"]) == (9, 14336, "here")
+    assert (second["throughput_samples_per_s"], second["tries_count"], second["search_s"]) == (24_000, 2, 3.5)
+
+
+def test_searches_with_different_versions_are_found(tmp_path: Path) -> None:
+    facts = dict.fromkeys(("hostname", "device_name", "cpu_model", "driver_version", "cuda_version"), "same")
+    paths = [search(tmp_path / f"{n}.json", size=n, **facts, torch_version=f"2.{n}") for n in (1, 2)]
+    with pytest.raises(UserError, match=r"torch_version \(2\.1, 2\.2\)"):
+        check_environments(pa.Table.from_pandas(collect_searches(paths)), several_hosts=True)
 
 
 UNREADABLE = "not a readable search; delete it and run again"
