@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,13 +31,18 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the trial serve
 PRELOADED = WORK["trial"][0]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def runtime() -> Iterator[Path]:
-    """The folder for the sockets of this file's servers, which have two threads."""
+    """A folder for the sockets of this file's servers, which have two threads; the path must be short."""
+    folder = Path(tempfile.mkdtemp(prefix="xo"))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
         for name in THREAD_VARIABLES:
             patch.setenv(name, "2")
-        yield Path(os.environ["XDG_RUNTIME_DIR"])
+        yield folder
+    for server in servers(folder):
+        server.kill()
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +75,11 @@ def servers(folder: Path) -> list[psutil.Process]:
     return [process for process in processes.values() if process.ppid() not in processes]
 
 
+def server_of(child: ForkedProcess, folder: Path) -> psutil.Process:
+    (server,) = {*servers(folder)} & {*psutil.Process(child.pid).parents()}
+    return server
+
+
 def measured(job: TrialJob) -> dict[str, Any]:
     measure(job)
     return read_row(Path(job.output))
@@ -95,16 +107,15 @@ def test_no_trial_is_lost_if_a_server_is_killed(
     runtime: Path, long_job: TrialJob, capfd: pytest.CaptureFixture[str]
 ) -> None:
     child = ForkedProcess(long_job, dict(os.environ))
-    (server,) = servers(runtime)
-    server.kill()
+    server_of(child, runtime).kill()
     wait_for(lambda: child.ending(0.1) is not None, "the ending")
     child.kill()
     wait_for(lambda: not psutil.pid_exists(child.pid) or psutil.Process(child.pid).status() == "zombie", "its end")
 
     short = replace(long_job.effort, timed_min_s=2, timed_max_s=10)
     child = ForkedProcess(long_job, dict(os.environ))  # a new server, which dies during the next trial
+    server = server_of(child, runtime)
     child.kill()
-    (server,) = servers(runtime)
     threading.Timer(0.5, server.kill).start()
     row = measured(replace(long_job, effort=short))
     assert (row["status"], row["isolation"]) == ("ok", "process")
@@ -112,11 +123,12 @@ def test_no_trial_is_lost_if_a_server_is_killed(
 
 
 def test_a_server_that_hangs_is_replaced_by_one_that_runs_each_trial_on_the_cpus_of_its_gpu(
-    early: psutil.Process, runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
+    runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server that the first trial starts is not bound to that trial's CPUs."""
     measured(job)  # by which time the server has started
-    early.send_signal(signal.SIGSTOP)
+    (hung,) = servers(runtime)
+    hung.send_signal(signal.SIGSTOP)
     with monkeypatch.context() as patched, pytest.raises(NoServerError, match="it gave no answer"):
         patched.setattr(children, "ANSWER_LIMIT_S", 0.5)
         ForkedProcess(job, dict(os.environ))
@@ -125,9 +137,9 @@ def test_a_server_that_hangs_is_replaced_by_one_that_runs_each_trial_on_the_cpus
     assert (bound["isolation"], bound["affinity"], bound["threads"]) == ("server", [max(usable)], 1)
     assert (bound["logical_cpus"], bound["physical_cores"]) == (1, 1)
     assert (free["isolation"], free["affinity"], free["threads"]) == ("server", sorted(usable), 2)
-    (new,) = {*servers(runtime)} - {early}
+    (new,) = {*servers(runtime)} - {hung}
     assert set(new.cpu_affinity()) == os.sched_getaffinity(0) == usable
-    early.kill()
+    hung.kill()
 
 
 def test_an_idle_server_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
