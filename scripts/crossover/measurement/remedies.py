@@ -102,7 +102,7 @@ def remedies_of(
     batch: Inputs,
     copies: HostCopies,
 ) -> dict[str, Method]:
-    """The unmodified step first, then the methods for all remedies except a CUDA graph, by column of `Measurement`.
+    """What to time, by column: the unmodified step first, then loading and all remedies except a CUDA graph.
 
     `batch` is `inputs` on the device, and `copies` counts the copies that `next_inputs` made.
     """
