@@ -1,1 +1,1 @@
-"""Everything that runs in the measuring process, with torch. Imports no pandas, Matplotlib or Snakemake."""
+"""Measuring processes, and how commands start and supervise them. Imports no pandas, Matplotlib or Snakemake."""

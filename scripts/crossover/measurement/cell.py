@@ -82,7 +82,7 @@ def open_cell(job: Job) -> OpenCell:
     switches = set_switches(job.cell.precision, job.threads)
     target = open_device(job.cell.device)
     host = describe_host()
-    if target.device.type != "cpu":  # a data loader's pinning thread changes THREADS, but runs no step
+    if target.device.type != "cpu":  # a data loader's pinning thread sets the number of threads, but runs no step
         switches = {name: value for name, value in switches.items() if name not in THREADS}
     on_cuda = target.device.type == "cuda"
     columns = {
@@ -99,7 +99,7 @@ def open_cell(job: Job) -> OpenCell:
 
 
 def with_rows(data: Mapping[str, torch.Tensor], rows: int) -> dict[str, torch.Tensor]:
-    """Repeat a dataset's rows in order until there are `rows`; longer tensors stay. Allocates only the result."""
+    """Repeat shorter tensors in order until all have at least `rows` rows. Allocates only the result."""
     repeated = dict(data)
     for name, tensor in data.items():
         if len(tensor) < rows:

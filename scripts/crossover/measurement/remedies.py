@@ -102,7 +102,7 @@ def remedies_of(
     batch: Inputs,
     copies: HostCopies,
 ) -> dict[str, Method]:
-    """The unmodified step first, then the methods for all remedies except a CUDA graph, by column of `Measurement`.
+    """What to time, by column: the unmodified step first, then loading and all remedies except a CUDA graph.
 
     `batch` is `inputs` on the device, and `copies` counts the copies that `next_inputs` made.
     """
@@ -184,10 +184,10 @@ class HostCopies(TorchDispatchMode):
 def _on_host_batch(
     task: Task, execution: Execution, inputs: Inputs, batch: Inputs, pinned: bool, copy_first: bool
 ) -> dict[str, Method]:
-    """The step on a batch in host memory, and the copy of that batch alone; unless `pinned`, both from pinned memory
-    too.
+    """Methods for the step on a batch in host memory, and for the copy of that batch alone.
 
-    `copy_first` is True if `next_inputs` copies the batch to the device, False if the forward pass does.
+    Unless the batch is `pinned`, there are methods for pinned memory too, if possible. `copy_first` is True if
+    `next_inputs` copies the batch to the device, False if `execution.run` does.
     """
     host = map_tensors(torch.Tensor.cpu, inputs)
     targets = [tensor.device for tensor in tensors_of(batch)]

@@ -2,8 +2,7 @@
 
 A size that fits once may fail the next time (fragmentation, other processes), so the largest size is tried again. If it
 then fails, smaller sizes are tried. The search assumes a threshold: sizes above it fail, and sizes near it may fit or
-fail at random.
-Only the measuring processes import torch.
+fail at random. Only the measuring processes import torch.
 """
 
 from __future__ import annotations
@@ -216,7 +215,7 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
 
 
 def time_batches(step: Step, limit: int, step_s: float, watch: Stopwatch) -> dict[str, Any]:
-    """Time batches between two synchronisations, as in Geifman (docs/explanation/measurement.md)."""
+    """Time `limit` batches in one block, or fewer if they would exceed TIMED_MAX_S at `step_s` each."""
     batches = min(limit, max(TIMED_MIN, int(TIMED_MAX_S / max(step_s, 1e-9))))
     with without_garbage_collection():
         timed_s = time_block(step, batches, watch).wall_s

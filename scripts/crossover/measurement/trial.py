@@ -99,7 +99,7 @@ class Trial:
     wrong: str | None = None
     """Why the step is wrong, according to the numerical check or the profile."""
     check: str = "not_checked"
-    """`passed` if all comparisons were made; `waived` if all were made except the one that the study leaves out."""
+    """`passed` if all comparisons were made, `waived` if the study leaves one out; `failed` in the row if `wrong`."""
     notes: list[str] = field(default_factory=list)
     failed_passes: list[str] = field(default_factory=list)
     """Passes and readings after the timing that raised an error, as "name: reason"."""

@@ -1,6 +1,6 @@
 """Latency of single steps, measured correctly and with common mistakes.
 
-The mistakes are three of those listed by A. Geifman (Deci), "The correct method to measure inference time of deep
+The mistakes are three of those listed by A. Geifman (Deci), "The correct way to measure inference time of deep
 neural networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step.
 
 After the warm-up, the methods take turns of up to TURN_STEPS steps. Their order is shuffled and, in the next round,
@@ -66,7 +66,7 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
 
 
 def correct_methods(step: Step, watch: Stopwatch) -> dict[str, Method]:
-    """The correct methods by column: the host's clock around synchronised steps, and any device timestamps."""
+    """The correct methods by column: the host's clock around synchronised steps, and device timestamps if available."""
     methods: dict[str, Method] = {"latencies_s": lambda steps: time_latencies(step, steps, watch)}
     if watch.between_s:
         methods["latencies_device_s"] = lambda steps: time_device_latencies(step, steps, watch)

@@ -232,7 +232,7 @@ def process_age_s() -> float:
 
 
 class Phases:
-    """Durations of a process's phases in seconds. The first, the imports, lasts until the process's age `age_s`."""
+    """Durations of a process's phases in seconds. The first is the imports, which took the process's age, `age_s`."""
 
     def __init__(self, age_s: float, clock_s: Callable[[], float] = time.perf_counter) -> None:
         self.clock_s = clock_s

@@ -136,7 +136,7 @@ def read_rapl(root: Path = Path("/")) -> dict[str, RaplCounter] | None:
 def package_joules(
     before: Mapping[str, RaplCounter] | None, after: Mapping[str, RaplCounter] | None, window_s: float
 ) -> float | None:
-    """Energy of all CPU packages between two readings; None without counters, or if a counter may wrap twice."""
+    """Energy of all CPU packages between two readings; None without counters, or if it may exceed a counter's range."""
     if not before or not after or before.keys() != after.keys():
         return None
     if any(counter.range_uj * MICRO < PACKAGE_MAX_W * window_s for counter in after.values()):

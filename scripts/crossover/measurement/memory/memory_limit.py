@@ -23,10 +23,10 @@ GRAIN = 32768
 
 
 def limit_memory(device: torch.device, device_bytes: int | None, limit_bytes: int) -> None:
-    """Limit this process's memory on a device with `device_bytes` of memory; raises UnsupportedError if the device
-    allows no limit.
+    """Limit this process's memory on a device that has `device_bytes` of memory.
 
-    On the CPU the limit applies to further allocations, on CUDA to all memory of torch's allocator.
+    On the CPU the limit applies to further allocations, on CUDA to all memory of torch's allocator. Raises
+    UnsupportedError if the device allows no limit.
     """
     if device.type == "cpu":
         limit_host(limit_bytes)

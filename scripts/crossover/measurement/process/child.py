@@ -67,8 +67,8 @@ def copy_heap() -> None:
     """Write to each page of the C heap, so that the kernel copies the pages that a fork shares with the trial server.
 
     Otherwise the kernel would copy a page at the first write to it, perhaps within a timed step, since pybind11 links
-    its objects into a table that is spread over the heap. A copy interrupts every thread of the process; it made steps
-    of 0.2 ms on two threads 1.09x slower. Call this while there is only one thread.
+    its objects into a table that is spread over the heap. A copy interrupts every thread of the process; copies made
+    steps of 0.2 ms on two threads 1.09x slower. Call this while there is only one thread.
     """
     libc = ctypes.CDLL(None)
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():

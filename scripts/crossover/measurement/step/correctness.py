@@ -283,7 +283,10 @@ def judge(
     rerun_difference: Callable[[], Errors],
     precision: str,
 ) -> Answer:
-    """The verdict: correct if noise as large as rounding explains the errors, usually wrong if larger noise does not.
+    """The verdict: correct if noise as large as rounding explains the errors, wrong if larger noise does not either.
+
+    It is unchecked if only larger noise explains an error, if an error that noise explains exceeds ERROR_MAX, or if two
+    runs of the step differ by more than noise explains.
 
     `noise_effect(share, seed)` returns the relative change of the exact result under relative noise of `share`.
     `rerun_difference()` returns the relative difference between two runs of the step.

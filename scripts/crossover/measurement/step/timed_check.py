@@ -80,7 +80,7 @@ def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answ
         # the same numbers.
         with nullcontext() if is_graph else without_dropout(task.model):
             return _compare(task, execution, precision, is_graph)
-    except Exception as error:  # eager and timed steps have run before, but may not fit into memory together
+    except Exception as error:  # from the comparison, since timed steps have run before
         cause = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
         return Answer(unchecked=f"the comparison with eager steps failed: {cause}")
 

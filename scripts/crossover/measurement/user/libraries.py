@@ -82,7 +82,7 @@ def _classes(library: str, name: str, pixels: int) -> int | None:
 
 
 def _transformers(model: Model, size: int | str, batch_size: int) -> Step:
-    """A step of a config class's model with `size` layers, or the default number if `size` is the config's name."""
+    """A step of a config's model with `size` layers; with the default number if `size` is the config's name."""
     name, layers = (size, None) if isinstance(size, str) else (model.name, size)
     _check_transformers(name, layers)
     network = _transformers_network(name, layers)

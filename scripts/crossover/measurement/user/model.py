@@ -250,7 +250,7 @@ def as_user_error(
     """Replace an error of the block by the result of `user_error`, unless the error has a status such as `oom`.
 
     The raised error keeps the original error as its cause. The device may be to blame, so `process.attempts` then tries
-    a step on the CPU. With `is_mistake`, for code that uses no device, the raised error has no cause.
+    a step on the CPU. With `is_mistake`, if the device cannot be to blame, the raised error has no cause.
     """
     try:
         yield

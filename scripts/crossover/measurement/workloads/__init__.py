@@ -13,7 +13,7 @@ Optional constants:
 - GRANULARITY: every size is a multiple of this number
 - VARIANTS: all variants, including `plain`
 - CLASSES: the number of classes of the dataset's labels
-- PRELOADED: a module of this package that is slow to import
+- PRELOADED: a module of this package that the trial server imports once, since it is slow to import
 
 For `from_host` and `from_pageable`, the tensors in the task's `resident` are moved to host memory.
 

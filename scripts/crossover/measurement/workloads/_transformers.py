@@ -1,4 +1,4 @@
-"""The models and configs that workloads import from transformers, quickly and without a network.
+"""Models and configs of transformers for the workloads, imported quickly and without a network.
 
 sklearn, scipy and pandas are hidden during the import, since transformers would import them if they are installed. That
 would take another second per process, and results must not depend on which packages are installed.

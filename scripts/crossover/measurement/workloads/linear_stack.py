@@ -38,7 +38,10 @@ def build_model(width: int) -> nn.Sequential:
 
 
 class LinearTraining(TrainingTask):
-    """A cycle is one step, since all batches are equivalent and nothing else happens at the end of an epoch."""
+    """Training on BATCHES batches in turn.
+
+    A cycle is one step, since all batches are equivalent and nothing else happens at the end of an epoch.
+    """
 
     def __init__(self, cell: Cell, arithmetic: Arithmetic) -> None:
         tensors = [arithmetic.randn(cell.batch_size, cell.size) for _ in range(2 * BATCHES)]

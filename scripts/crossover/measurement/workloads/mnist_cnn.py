@@ -131,7 +131,10 @@ class _MnistTraining(TrainingTask):
 
 
 def _end_with(parent: int, _worker: int) -> None:
-    """Let the kernel end this worker with its parent; torch's own check misses a parent that died before the check."""
+    """Let the kernel end this worker with its parent.
+
+    Torch's watchdog in the worker does not notice a parent that died before the watchdog started.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
