@@ -55,7 +55,7 @@ class Code:
     files: Mapping[str, Path]
     """Files by module name; files that are not imported have a label instead."""
     digests: Mapping[str, str]
-    """Digests of these files by the same names, and of `_choice`. The digest of a large data file is its size."""
+    """Digests of these files by the same names, and of `_choice`. See `content_keys` for data files."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()

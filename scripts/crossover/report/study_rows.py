@@ -72,7 +72,7 @@ def _interval(answer: Answer) -> tuple[float | None, float | None]:
 
 
 def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim closest to an answer: preferably on a crossover if the answer is, then on the same machine."""
+    """The published claim closest to an answer: first by whether it is on a crossover, then by its machine."""
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
         on_crossover = claim["form"] == "crossover_between"
