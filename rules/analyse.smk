@@ -23,7 +23,7 @@ rule write_plan:
     threads: JOBS.share
     params:
         run=asdict(PLAN),
-        # Without the name, which only the export as a reference needs.
+        # Without the key `name`, which only the export of a reference needs.
         config={key: value for key, value in CONFIG.complete.items() if key != "name"},
         settings=JOBS.settings,
         several_hosts=SEVERAL_HOSTS,

@@ -1,4 +1,4 @@
-# The functions that give inputs and parameters of rules. Those of wildcards use the plan, which rules/config.smk makes.
+# Functions for inputs and parameters of rules. Those that take wildcards use names that rules/config.smk sets later.
 
 from crossover.config.configuration import real_files
 from crossover.errors import failures, one_line_errors

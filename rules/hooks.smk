@@ -15,7 +15,7 @@ IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOS
 # Snakemake's modules and jobs live as long as the run: collecting garbage among them would take a fifth of a dry-run's time.
 gc.freeze()
 gc.set_threshold(100_000, 50, 100)
-# The imports need the library.
+# For the imports from the library below.
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 # Jobs, which read the rules again, import from their script's folder, not from the working directory.
 if not IS_MODULE:
@@ -82,7 +82,7 @@ def tell_failures():
 
 
 def tell_at_exit():
-    # Without a plan, the rules were not read to the end.
+    # If no jobs are planned, there is nothing to tell, and the rules may not have been read to the end.
     if PROGRESS.planned:
         tell_failures() if PROGRESS.failed or PROGRESS.stopped else tell_new_answers()
 

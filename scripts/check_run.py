@@ -138,7 +138,7 @@ def check_tables(folder: Path, provenance: Mapping[str, Any]) -> Iterator[Findin
     references = [read_reference(path) for path in plan_file.find_references(plan, folder, started_in)]
     trainings = [folder / Path(path).relative_to(plan.config["results"]) for path in plan.trainings]
     compared = {*facts_of(stored.reference_cells).values()} <= {reference.facts for reference in references}
-    # A reference that has no cells in this run may still be needed, since limits are computed from its roofs.
+    # A reference without cells in this run may still be needed, since its roofs limit the possible speed-up.
     if not compared or len(references) < len(plan.references) or not all(path.is_file() for path in trainings):
         what = "names missing references or trainings, so the tables were not recomputed"
         yield Finding("plan.json", what, is_wrong=False)

@@ -78,7 +78,7 @@ class Claim:
     statement: str
     source: str | None
     published: str
-    """The published value, if it is shown, and the tested range."""
+    """Text with the published value, if the claim has one, and the tested range."""
     form_name: str
     form: Form
 

@@ -133,7 +133,7 @@ class Datasets(Keys):
 
 
 class Prices(GivenKeys):
-    """Any key that is not a field is taken as the name of a reference."""
+    """Keys of `prices`; a key that is not a field is the name of a reference."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Price | None]

@@ -96,7 +96,7 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
-    """Merge all layers. An effort with a preset replaces an earlier one; without, it changes only the given numbers."""
+    """Merge all layers. An `effort` with a preset replaces an earlier one; one without changes only its own numbers."""
     values: dict[str, Any] = {}
     for _, new in layers:
         before, after = values.get("effort"), new.get("effort")

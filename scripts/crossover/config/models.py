@@ -163,7 +163,7 @@ def _module_file(module: str) -> Path | None:
 
 
 def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
-    """The sizes that a model declares itself: SIZES of its file, or a single name; otherwise None. Raises UserError."""
+    """The sizes that a model declares: SIZES of its file, or its name as the only size; or None. Raises UserError."""
     if model.origin in LIBRARIES:
         return (model.name,)
     file = model.file or _module_file(model.origin)

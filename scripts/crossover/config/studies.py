@@ -420,7 +420,7 @@ def quality_of(study: Study) -> Quality | None:
 
 
 def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells whose models a study trains. Protocol, execution and threads are fixed, since they change no model."""
+    """Cells whose models a study trains. Protocol, execution and threads are fixed; models do not depend on them."""
     if study.quality is None:
         return []
     return replace(study, timed=True, protocols=("resident",), executions=("eager",), cpu_threads=()).cells(devices)

@@ -21,7 +21,7 @@ from crossover.errors import UserError, allowed_names, shown_path, shown_text, s
 
 
 class _Resolver(BaseResolver):
-    """Unlike YAML 1.1, read unquoted 2:30, 010, yes and 2020-01-01 as strings, and 1e3 as a number."""
+    """Types of unquoted values. Unlike in YAML 1.1, 2:30, 010, yes and 2020-01-01 are strings, and 1e3 is a number."""
 
 
 MERGE = "tag:yaml.org,2002:merge"

@@ -39,7 +39,7 @@ NO_DATE: Mapping[str, Mapping[str, None]] = {".svg": {"Date": None}, ".pdf": {"C
 """Metadata without the current time, so that files are reproducible."""
 
 WORKERS = 8
-"""Limited since each drawing process needs memory for all tables of the run."""
+"""Maximum number of drawing processes. Each needs memory for all tables of the run."""
 
 FIGURES: Mapping[str, Kind] = {
     "comparison": COMPARISON,

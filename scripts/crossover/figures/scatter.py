@@ -60,7 +60,7 @@ def pareto_front(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _memory_and_time(view: StudyView, device: str) -> pd.DataFrame:
-    """Memory and time per sample of each cell, and names for its colour (first varying axis) and shape (the others)."""
+    """Each cell's memory and time of a sample, and names for its colour (first varying axis) and shape (the others)."""
     first, *others = varying(view.cells, NAMED_AXES) or ["precision"]
     memory = view.memory_column(device)
     cells = view.cells[view.cells["device"] == device].dropna(subset=["samples_per_s", memory])

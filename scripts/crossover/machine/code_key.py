@@ -4,7 +4,7 @@ The source files that a job would import are parsed without importing them. Thei
 without docstrings. Installed packages enter the hash by version, if the workload imports them.
 
 For a user's model, files named by string literals in its code are hashed too. If the code computes the name of a module
-or a file, all files beside it are hashed: a needless measurement is better than an outdated number.
+or a file, all files below the code's folder are hashed: a needless measurement is better than an outdated number.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Code:
     files: Mapping[str, Path]
     """Files by module name; files that are not imported have a label instead."""
     digests: Mapping[str, str]
-    """Digests of these files by the same names, and of `_choice`. The digest of a large data file is its size."""
+    """Digests of these files by the same names, and of `_choice`. See `content_keys` for data files."""
     packages: Mapping[str, str]
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
@@ -304,7 +304,7 @@ class Modules:
         if (name, start) not in self.locations:
             parent, _, last_name = name.rpartition(".")
             above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
-            # The finder gets only the last part, since it may need to import the parent of a dotted name.
+            # The finder gets only the last part: for a dotted name, it may need the parent to be imported.
             spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
             if spec is None and not parent and not start:
                 with suppress(ValueError):

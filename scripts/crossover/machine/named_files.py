@@ -104,7 +104,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, int]]:
-    """Digests of files by label, and modification times of large files, whose digest is their size."""
+    """Digests of files by label, and modification times of files beyond MOST_READ_BYTES, whose digest is their size."""
     keys: dict[str, str] = {}
     times: dict[str, int] = {}
     read_bytes = 0

@@ -118,7 +118,7 @@ def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path =
     """Logical CPUs of each GPU or MIG instance, by its UUID; empty if each may use all allowed CPUs.
 
     Whole cores are divided among the installed GPUs if all `online` CPUs are `allowed`, else among the visible GPUs. If
-    a node has fewer cores than GPUs, nothing is divided. MIG instances of a GPU share its cores.
+    a NUMA node has fewer cores than GPUs, nothing is divided. MIG instances of a GPU share its cores.
     """
     sharing = gpus.installed if len(allowed) >= online else _visible_boards(gpus)
     near = _near(sharing, frozenset(allowed))

@@ -1,1 +1,1 @@
-"""The plan of a run, as plain functions for the rules."""
+"""The plan of a run: its jobs, their order and resources, and its messages on the terminal."""

@@ -68,7 +68,7 @@ def find_references(plan: Plan, results: Path, started_in: str | None = None) ->
     """Existing folders of the plan's references.
 
     Results may be moved, so a relative path is tried from three folders: the run's working directory as derived from
-    the path of the results, the same as recorded (`started_in`), and the current working directory.
+    the path of the results, its recorded working directory `started_in`, and the current working directory.
     """
     bases = [Path(started_in)] if started_in else []
     parts, resolved = Path(plan.config["results"]).parts, results.resolve()

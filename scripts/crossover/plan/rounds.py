@@ -1,4 +1,4 @@
-"""The order of trials: rounds that measure a cell at most once, possibly on several GPUs side by side."""
+"""The order of trials, in rounds with at most one trial per cell. Several GPUs may measure side by side."""
 
 from __future__ import annotations
 

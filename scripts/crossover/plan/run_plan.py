@@ -159,7 +159,7 @@ class RunPlan:
 
     @cached_property
     def searches(self) -> dict[str, Study]:
-        """Paths of all possible searches, and their studies. Fewer CPU cores are left out; they change no result."""
+        """Paths of all possible searches, and their studies. The CPU on fewer cores would give the same."""
         return {
             self.search_pattern.format(**vars(cell)): self.study[cell.study]
             for cell in self.cells

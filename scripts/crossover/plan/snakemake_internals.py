@@ -40,7 +40,7 @@ class Run:
 
     @property
     def makes_report(self) -> bool:
-        """Whether the run is real, and for the default target."""
+        """Whether the run makes the default target, and is neither a dry-run nor `--touch`."""
         return not (self.workflow.dag_settings.targets or self.workflow.dryrun or self.touches)
 
     @property
@@ -118,7 +118,7 @@ class Run:
 
 
 def evaluated_partition(text: object) -> str | None:
-    """The partition of a CPU cell in a name or an expression of wildcards."""
+    """The partition of a CPU cell, from a name or an expression of wildcards; None if the result is not a string."""
     try:
         value = eval(str(text), {"wildcards": _Wildcards(device="cpu")})  # as Snakemake evaluates it for each job
     except Exception:

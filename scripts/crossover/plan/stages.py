@@ -60,7 +60,7 @@ def path_of_row(cell: Cell, trial: int, repeat: int = 0) -> Path:
 def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], why: Sequence[Mapping[str, Any]]) -> None:
     """Write the plan of a stage, or of a repeat, atomically as JSON.
 
-    `why` has the decisions, for each series and pair of sides, or the flags of each trial.
+    `why` has the reasons: those of a stage by series or claim, or the flags of each trial to repeat.
     """
     cells = [{**cell.values, "trials": list(numbers)} for cell, numbers in trials.items()]
     with atomic_path(path) as temporary:

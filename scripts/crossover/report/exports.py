@@ -88,7 +88,7 @@ def action_benchmark(cells: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _timed(cells: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Cells with a time, by name. A name has even the axes with a single value, so that it is the same in every run."""
+    """Cells with a time, by name. A name includes axes with a single value, so that it is the same in every run."""
     axes = ["size", "variant", "protocol", "batch_size", "precision", "execution", "machine"]
     for cell in records(cells.dropna(subset=["step_time_s"])):
         yield f"{cell['study']}: {name_by(cell, axes)}, {side_word(cell['device'])}", cell

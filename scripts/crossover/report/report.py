@@ -248,9 +248,9 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
 
 
 def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The split of the step of one cell: the accelerator's cell whose time is closest to the CPU's.
+    """The parts of a step's time, for the accelerator's cell whose time is closest to the CPU's.
 
-    Without a split on an accelerator, it is the first cell of the CPU.
+    If no accelerator's cell is split into parts, they are for the CPU's first cell.
     """
     cells = tables.cells[is_analysed(tables.cells)]
     accelerated = [not is_cpu(device) for device in cells["device"]]

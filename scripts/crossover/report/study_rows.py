@@ -27,7 +27,7 @@ def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[
     - `also`: the same comparison in the study's other metrics
     - `last`: the time at the largest size, if `answer` is the time at the smallest
     - `tuned`: the answer for the fastest configurations, if tuning changes it
-    - `series`: the number of series and devices with a main answer of the same kind and cost
+    - `series`: the number of pairs of series and device with a main answer of the same kind and cost
     """
     first = next((answer for answer in main if answer["kind"] != "best"), main[0])
     same_kind = [answer for answer in main if answer["kind"] == first["kind"] and answer["cost"] == first["cost"]]
@@ -72,7 +72,7 @@ def _interval(answer: Answer) -> tuple[float | None, float | None]:
 
 
 def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim closest to an answer. It matters more that both are on a crossover than on one machine."""
+    """The published claim closest to an answer: first by whether it is on a crossover, then by its machine."""
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
         on_crossover = claim["form"] == "crossover_between"
