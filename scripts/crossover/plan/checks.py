@@ -155,7 +155,7 @@ def notes_at_start(config: Configuration, machine: Machine, before: Counters, lo
     if local and (load := load_by_others(before, read_counters())):
         yield load
     if local and (holder := turn_of_others(os.environ)):
-        yield f"trials wait for their turn on this host, which {holder} has now"
+        yield f"trials wait for their turn on this host, which is used by {holder}"
 
 
 def load_by_others(before: Counters, after: Counters) -> str | None:
