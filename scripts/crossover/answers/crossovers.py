@@ -314,7 +314,7 @@ def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
 
 
 def _fastest_candidates(candidates_of_study: pd.DataFrame, varied_axes: Sequence[str], x_axis: str) -> list[Row]:
-    """The speed-up of each device's fastest candidate over the baseline, at the largest point with several of them."""
+    """The speed-up of a device's fastest candidate over the baseline, at the largest point with several candidates."""
     answers = []
     along = X_AXES[x_axis]
     for _, candidates in candidates_of_study.dropna(subset=["step_time_s"]).groupby(

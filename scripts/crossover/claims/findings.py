@@ -91,7 +91,10 @@ def judge(
 
 
 def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
-    """Widths are logarithmic if all ends are above 0. A range from 0 has no such width, so the ends are compared."""
+    """Widths are logarithmic if all ends are above 0.
+
+    A range from 0 has no such width, so the ends of the interval are compared.
+    """
     if least == 0:
         return high > TOO_WIDE * low
     if min(low, least) > 0:

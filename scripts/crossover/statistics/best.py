@@ -104,7 +104,7 @@ class CandidatesAtSizes:
         return {*range(1, 1 + len(self.logs.get(size, {}).get(candidate, ())))}
 
     def unfinished(self, trials: int) -> dict[tuple[Candidate, int], set[int]]:
-        """The numbers up to `trials` that each candidate in play lacks at a size at which it was measured."""
+        """The trial numbers, up to `trials`, that each candidate in play lacks at a size at which it was measured."""
         return {
             (candidate, size): missing
             for size, candidates in self.logs.items()

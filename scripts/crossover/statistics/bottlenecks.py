@@ -34,8 +34,8 @@ ALSO = 0.4
 """Minimum share of a second cause relative to that of the first, unless the intervals of both shares overlap."""
 
 PREDICTABLE = 0.1
-"""Minimum predicted time after a remedy, as a share of the time before, for a gain to be predicted. A shorter step runs
-with cold caches.
+"""Minimum predicted time after a remedy, as a share of the time before, for a gain to be predicted. If a step
+mostly waits, its short working part runs with cold caches, unlike after the remedy.
 """
 
 TIMES = (

@@ -122,8 +122,8 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
 def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) -> float:
     """Price per hour of the whole machine, even if a step uses only a part of it; NaN if none is given.
 
-    The price of a reference is looked up by its name, then by its device. The price of this machine is looked up by its
-    device, then as `here`.
+    The price of a machine with a name is looked up by this name, then by the device. For a machine without a name, it
+    is looked up by the device, then as `here`.
     """
     keys = [BASELINE if is_cpu(device) else device]
     keys = [*keys, HERE] if machine == HERE else [machine, *keys]
@@ -152,7 +152,10 @@ def _peak(numbers: Columns, device: str) -> dict[str, float]:
 
 
 def _with_peak_share(cells: pd.DataFrame) -> pd.DataFrame:
-    """Add rates as shares of the highest rate of a matrix product. Other workloads can have shares above 1."""
+    """Add rates as shares of the highest rate of a matrix product on the same device in the same precision.
+
+    Other workloads can have shares above 1.
+    """
     rates = cells["achieved_tflops"]
     of_products = rates.where(cells["workload"] == PEAK_WORKLOAD)
     peaks = of_products.groupby([cells[axis] for axis in ("machine", "device", "precision")]).transform("max")

@@ -101,8 +101,9 @@ def _spreads(cells: Sequence[Floats]) -> Floats:
 
 
 def expected_minimum(means: Floats, errors: Floats) -> tuple[Floats, float]:
-    """Each normal mean's probability of being the smallest, and the selection bias: E[mean of the cell with the
-    smallest draw] - E[smallest draw].
+    """For each cell, the probability that its draw from a normal distribution around its mean is the smallest.
+
+    The second value is the selection bias: E[mean of the cell with the smallest draw] - E[smallest draw].
     """
     if len(means) == 1 or not errors.any():
         return np.eye(len(means))[means.argmin()], 0.0

@@ -37,7 +37,9 @@ class Advantages:
     variance: Floats
     """Variance of the mean, with the spread of each side shared over the sizes; NaN if unknown."""
     fourth: Floats
-    """Sum over sides of (variance of the side's mean)^2 / degrees of freedom. L has variance^2 / fourth of them."""
+    """Sum over sides of (variance of the side's mean)^2 / degrees of freedom. L has variance^2 / fourth degrees of
+    freedom.
+    """
     incomplete: tuple[float, ...]
     """Sizes at which a side has no time."""
     shared: SampleMean = WITHOUT_ERROR

@@ -48,8 +48,9 @@ of cases, and the limit from three runs in 20 %.
 """
 
 OUTLYING = 1 / 3
-"""A run is an outlier if, without it, the logarithm of the limit falls below this share. In simulations of five runs
-that differ by 5 % without an outlier, a run is named in 1 % of cases with six cells, and in 23 % with a single cell.
+"""A run is an outlier if, without it, the logarithm of the limit falls below this share of its value with the run. In
+simulations of five runs that differ by 5 % without an outlier, a run is named in 1 % of cases with six cells, and in
+23 % with a single cell.
 """
 
 TRIALS_FOR_OWN_VARIANCE = 8
@@ -144,8 +145,7 @@ def _verdict(low: float, high: float, limit: float) -> str:
 def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """`compare_runs` with intervals that are simultaneous over all cells; cells with few trials share their variances.
 
-    Column `detectable` is the smallest effect detected with probability POWER: a cell's time over its time at the
-    limit.
+    Column `detectable` is the smallest factor beyond the limit that the gate detects with probability POWER.
     """
     comparison = compare_runs(first, second)
     judged = comparison.index[comparison["ratio_low"].notna()]

@@ -68,7 +68,7 @@ def _ranked_series(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterat
 
 
 def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row]:
-    """The intervals of the ratios to the first side are simultaneous, since the first side was chosen by its times."""
+    """The intervals of the ratios to the first side are simultaneous, since the first side was chosen by its cost."""
     means = [_mean(cell, OF_STEPS[cost]) for cell in cells]
     order = sorted(range(len(cells)), key=lambda index: means[index].mean)
     for rank, index in enumerate(order, 1):

@@ -148,7 +148,7 @@ def _protocols(cells: Cells) -> Iterator[Pair]:
 
 
 def _machines(cells: Cells) -> Iterator[Pair]:
-    """Each device of a machine against the same device of the first machine on the line that has it."""
+    """Each device of a machine against the same device of the first machine in the series that has it."""
     first: dict[Cell, str] = {}
     for key in _on_all_cores(cells):
         line = replace(_shared(key), device=key.device)
@@ -162,5 +162,5 @@ def _on_all_cores(cells: Cells) -> Iterator[Cell]:
 
 
 def _shared(key: Cell) -> Cell:
-    """A cell without its size, machine and device: the line that it shares with other cells."""
+    """A cell without its size, machine and device, for grouping a series over machines and devices."""
     return replace(key, size=0, machine="", device="")

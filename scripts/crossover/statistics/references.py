@@ -48,7 +48,7 @@ def compare_with_references(
 
     The CPU launches the GPU's kernels, so the time of a GPU step depends on the CPU, above all if the step is small. A
     crossover is therefore computed from GPU times that are scaled by the ratio of the CPUs' times. Its interval also
-    covers the crossover computed from unscaled times and the spread between hosts of the GPU's speed-up
+    covers the crossover computed from unscaled times, and differences between hosts in the GPU's speed-up
     (`SPEEDUP_SPREAD`; for CUDA graphs `GRAPH_SPREAD`).
     """
     if rows.empty:
@@ -72,14 +72,14 @@ EAGER_SPREAD, GRAPH_SPREAD = 0.26, 0.04
 """Standard deviation of ln(step time on a host / step time on another host of the same kind).
 
 The value for eager execution excludes the spread between trials. It is the root mean square over the ten pairs of five
-hosts with an H100, each with 46 to 51 cells on the GPU and the CPU. CUDA graphs depend little on the host; their value
-is the maximum over 5 cells and includes the spread between trials.
+hosts with an H100. A pair has 46 to 51 cells in total, on the GPU and the CPU. CUDA graphs depend little on the host;
+their value is the maximum over 5 cells and includes the spread between trials.
 """
 SPEEDUP_SPREAD = 0.13
 """The same for the speed-up of a GPU over its host's CPU, which differs less, since a fast host speeds up both.
 
-The value is cautious: the root mean square over those ten pairs was 0.05, and 0.17 for the pair that differs most (23
-eager cells each).
+The value is cautious: the root mean square over those ten pairs, with 23 eager cells per pair, was 0.05. It was 0.17
+for the pair that differs most.
 """
 NORMAL_QUANTILE = 1.96
 

@@ -64,8 +64,9 @@ def plan_refinement(
        none if more trials are needed instead: if the interval is wider than the bracket or, without an interval, if a
        measured size lies within the bracket.
     2. The next stage raises the number of trials to that of the run. With a bracket, it does so at the bracket's sizes
-       if the interval is unknown or wider than the target. Without a bracket, it does so at undecided sizes and their
-       neighbours. If the run started with single trials and has more than two, a stage of second trials comes before.
+       if the interval is unknown or wider than the target. Without a bracket, it does so at sizes without a significant
+       difference and their neighbours. If the run started with single trials and has more than two, a stage of second
+       trials comes before.
     3. The last stage adds `extra_trials` at the sizes of a bracket if the interval is unknown or wider than the target.
 
     `crossover` is over sizes. New sizes are multiples of `granularity`, or are taken from `sizes` if the workload can
@@ -113,7 +114,7 @@ def _bisect(crossover: Crossover, measured: Collection[int], granularity: int, s
 def _inconclusive_sizes(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
     """The sizes within the bracket or, without one, the sizes without a significant difference and their neighbours.
 
-    If single trials cross several times, which may be chance, these are all sizes.
+    If single trials cross several times, which may be chance, all sizes are returned.
     """
     if (bracket := _bracket(crossover)) is not None:
         low, high = bracket

@@ -17,8 +17,8 @@ from scipy import special  # its stats takes most of a second to import
 from crossover.statistics.intervals import Floats, SampleMean, reading_error
 
 MOST_PRIOR_FREEDOM = 4
-"""Maximum degrees of freedom of the common variance; chosen by simulation. Without this limit, `fit_prior` would too
-often return infinity for few cells of three trials each.
+"""Maximum degrees of freedom of the common variance; chosen by simulation. For few cells of three trials each,
+`fit_prior` returns infinity too often.
 """
 
 

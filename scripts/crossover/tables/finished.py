@@ -113,7 +113,10 @@ def _newest_first(paths: Sequence[Path]) -> list[Path]:
 
 
 def _of_newest_environment(rows: Mapping[Key, Mapping[str, Any]], several_hosts: bool) -> list[Key]:
-    """Keys of rows that match the first of their device in environment, of their machine in host; null matches any."""
+    """Keys of the rows that match the first row of their device in the environment, and of their machine in the host.
+
+    A null matches any value.
+    """
     expected: dict[tuple[str, str | None, str], Any] = {}
     keys = []
     for key, row in rows.items():

@@ -37,11 +37,11 @@ SETTING_COLUMNS = (
     "turbo",
     "governor",
 )
-"""Columns compared only between runs. Identical hosts report slightly different memory, so that is left out."""
+"""Columns compared only between runs. Identical hosts report slightly different `memory_bytes`, so it is left out."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
-"""Columns compared between the rows of a machine. A GPU's trials may use only a share of the cores, so these are left
-out.
+"""Columns compared between the rows of a machine. A GPU's trials may use only a share of the cores, so numbers of
+cores are left out.
 """
 
 SEVERAL_HOSTS = "set cluster.several_hosts to true if only the names of hosts differ"

@@ -82,8 +82,9 @@ ALLOCATOR_BLOCK = Tolerance(absolute=512)
 DEVICE_PAGE = Tolerance(absolute=2 * 1024**2)
 """Memory is taken from the device in pages of 2 MiB (granularity of CUDA's virtual memory management)."""
 LARGEST_ERROR = Tolerance(share=0.25)
-"""Two relative standard deviations of a largest error over random inputs. The relative standard
-deviation was 9 to 14 % over 20 matrix products of 256 and of 1,024 rows, in fp32 and in bf16."""
+"""About two relative standard deviations of a largest error over random inputs. The relative standard deviation was
+9 to 14 % over 20 matrix products of 256 rows and 20 of 1,024 rows, in fp32 and in bf16.
+"""
 
 DETERMINISTIC = {
     **dict.fromkeys(COUNTS, Tolerance()),

@@ -171,7 +171,7 @@ def _replaces(repeat: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
 
 
 def _degree(row: Mapping[str, Any]) -> tuple[int, float]:
-    """The time of a row does not count: choosing the faster of two rows would make a machine look faster than it is."""
+    """How disturbed a row is, without its time: choosing the faster row would make a machine look faster than it is."""
     flags = _disturbances(row)
     return len(flags), (row["others_cpus"] or 0.0) if flags else 0.0
 
@@ -184,10 +184,13 @@ def _disturbances(row: Mapping[str, Any]) -> list[str]:
 def apply_first_trial(trials: pa.Table) -> pa.Table:
     """Apply the first trial's check and profile to the cell's other trials.
 
-    Later ok trials become `invalid` if the first trial is invalid because its result is wrong, or because it ended
-    before the check, as after a crash. If it is missing or not ok for another reason, they are flagged `not_checked`.
-    Neither happens if the first trial passed the check, or if the study waived the check. Trials that ran beside others
-    on other GPUs are flagged `side_by_side` if the device mostly waits for the host in the first trial's profile.
+    If the first trial is ok or passed the check, or if the study waived the check, the other trials keep their status
+    and get no flag `not_checked`. If the first trial is invalid because its result is wrong or because it ended before
+    the check, as after a crash, the other ok trials become `invalid`. In all other cases, the other ok trials are
+    flagged `not_checked`.
+
+    Trials that ran beside others on other GPUs are flagged `side_by_side` if the device mostly waits for the host in
+    the first trial's profile.
     """
     ok_firsts = trials.filter((pc.field("trial") == 1) & (pc.field("status") == "ok"))
     alone = trials.filter(pc.field("leased_beside") > 0).num_rows == 0
