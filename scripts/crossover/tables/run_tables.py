@@ -116,10 +116,6 @@ def run_tables(**tables: pd.DataFrame) -> RunTables:
     """The tables of a run; tables that are not given have columns but no rows."""
     import pandas as pd
 
-    files = {"measurements": None} | {name: name for name in TABLES} | dict.fromkeys(CELLS_OF.values(), "cells")
-    empty = {
-        name: pd.DataFrame(columns=list(COLUMNS)) if file is None else table_of(file)
-        for name, file in files.items()
-        if name not in tables
-    }
+    empty = {"measurements": pd.DataFrame(columns=list(COLUMNS))} | {name: table_of(name) for name in TABLES}
+    empty |= {name: table_of("cells") for name in CELLS_OF.values()}
     return RunTables(**(empty | tables))
