@@ -126,7 +126,7 @@ def pair_table(
     """One row per group: medians of both columns in s, and the ratio second/first with its 95 % interval."""
     rows = []
     for key, group in samples.groupby(list(by), sort=False):
-        ratio = paired_ratio(group[second].tolist(), group[first].tolist())
+        ratio = paired_ratio(group[second].tolist(), group[first].tolist()).exp_interval()
         rows.append(
             dict(zip(by, key, strict=True))
             | {"pairs": len(group), first: group[first].median(), second: group[second].median()}

@@ -35,6 +35,7 @@ from crossover.statistics.intervals import (
     interval_of,
     time_over_trials,
 )
+from crossover.statistics.latencies import LOWERS
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with, with_x
 from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC, METHODS, SERIES_AXES
@@ -224,7 +225,7 @@ def _loading_share(row: dict[str, Any], cells: pd.DataFrame, varied_axes: Iterab
 
 
 def _latencies(tables: RunTables) -> list[Row]:
-    """The mistake with the largest significant error, for accelerators or, without one, for the CPU."""
+    """The effect of each mistake on accelerators or, without one, on the CPU; the largest significant one first."""
     latencies = tables.latencies
     accelerated = latencies[~latencies["device"].map(is_cpu)]
     latencies = accelerated if len(accelerated) else latencies[latencies["device"] == BASELINE]
@@ -234,22 +235,31 @@ def _latencies(tables: RunTables) -> list[Row]:
         if len(methods.drop_duplicates(CELL_AXES)) > 1 or mistakes.empty:
             continue
         cell = rows_with(tables.cells, CELL_AXES, first_row(methods))
-        row: Row = {
+        shared: Row = {
             "kind": "latency",
             "machine": machine,
             "series": machine if latencies["machine"].nunique() > 1 else "",
             "device": side_word(str(device)),
-            "status": "none_found",
             "trials": int(cell["trials"].min()),
             "caveats": caveats_of(cell),
         }
-        significant = mistakes[mistakes["is_error"].astype(bool)]
-        if len(significant):
-            factors = significant["ratio"].map(lambda ratio: max(ratio, 1 / ratio))
-            worst = first_row(significant.loc[[factors.idxmax()]])
-            row |= {"status": "error", "quantity": METHODS[worst["method"]], **estimate(worst, "ratio", "times")}
-        answers.append(row)
+        if mistakes["ratio_low"].isna().all():
+            answers.append(shared | {"status": SINGLE_TRIAL})
+        else:
+            answers += sorted((shared | _mistake(row) for row in records(mistakes)), key=_by_size, reverse=True)
     return answers
+
+
+def _mistake(row: Mapping[str, Any]) -> Row:
+    found = {"quantity": METHODS[row["method"]], **estimate(row, "ratio", "times")}
+    if row["is_error"]:
+        return found | {"status": "error"}
+    largest = 1 - row["ratio_low"] if row["method"] == LOWERS else row["ratio_high"] - 1
+    return found | {"status": "none_found", "detectable": max(largest, 0.0)}
+
+
+def _by_size(answer: Row) -> tuple[bool, float]:
+    return answer["status"] == "error", max(answer["value"], 1 / answer["value"])
 
 
 def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
@@ -280,9 +290,10 @@ def _asked_answer(metric: str, shared: Mapping[str, Any], tables: RunTables, ask
     """The ratio of both sides in one metric; for times, of the slower over the faster."""
     of, over = (Side({**shared, **side}, metric) for side in (asks.of, asks.over))
     try:
-        ratio, trials = ratio_of_sides(of, over, shared["study"], tables.measurements)
+        log_ratio, trials = ratio_of_sides(of, over, shared["study"], tables.measurements)
     except NoFindingError:
         return {}
+    ratio = log_ratio if isinstance(log_ratio, Interval) else log_ratio.exp_interval()
     differing = [axis for axis in asks.of if asks.of[axis] != asks.over[axis]]
     alike = [axis for axis in asks.of if axis not in differing]
     names = [name_by(side, differing) for side in (asks.of, asks.over)]

@@ -42,7 +42,7 @@ KINDS = {
     "transfers": ("differ", INCONCLUSIVE, SINGLE_TRIAL),
     **dict.fromkeys(("loading", "copying"), ("bounds", FASTER, SLOWER, INCONCLUSIVE, SINGLE_TRIAL)),
     "ratio": COMPARED,
-    "latency": ("error", "none_found"),
+    "latency": ("error", "none_found", SINGLE_TRIAL),
     "throughput": ("best", INCONCLUSIVE, SINGLE_TRIAL),
     "setting": COMPARED,
     "step_time": ("measured",),
@@ -79,7 +79,15 @@ def interval_columns(interval: Interval, unit: str) -> Row:
 
 
 def ratio_columns(ratio: Interval) -> Row:
-    return {"status": compared(ratio), **interval_columns(ratio, "times")}
+    status = compared(ratio)
+    return {"status": status, "detectable": detectable(ratio, status), **interval_columns(ratio, "times")}
+
+
+def detectable(ratio: Interval, status: str) -> float | None:
+    """The largest difference, as a share, that an inconclusive comparison allows."""
+    if status != INCONCLUSIVE or ratio.low is None or ratio.high is None:
+        return None
+    return max(ratio.high, 1 / ratio.low) - 1
 
 
 def trials_columns(trials: int) -> Row:

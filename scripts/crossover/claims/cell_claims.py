@@ -26,8 +26,8 @@ from crossover.config.claim_forms import RatioWithin, SameQuality, Side
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE
 from crossover.config.workloads import workload_traits
-from crossover.statistics.intervals import INCONCLUSIVE, RESOLUTIONS, Interval, paired_ratio, ratio_over_trials
-from crossover.statistics.latencies import MISTAKES, RIGHT, right_samples
+from crossover.statistics.intervals import INCONCLUSIVE, RESOLUTIONS, Interval, SampleMean, paired_ratio
+from crossover.statistics.latencies import MISTAKES, RIGHT, mistaken_and_right
 from crossover.statistics.quality import is_baseline
 from crossover.tables.frames import first_row, of_study, records, rows_with
 from crossover.tables.labels import side_word
@@ -37,12 +37,22 @@ MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
 """Verdicts by priority. A claim about quality gets the first of these that any of its cells has."""
 
 
-def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any) -> Finding:
-    """Compare a ratio with its claim; raises NoFindingError without data, UserError if a side selects several cells."""
-    ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
+def check_ratio(
+    form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any, together: int = 1
+) -> Finding:
+    """Compare a ratio with its claim; raises NoFindingError without data, UserError if a side selects several cells.
+
+    `together` is the number of comparisons of which this is one.
+    """
+    return judge_ratio(form, *ratio_of_sides(form.of, form.over, study, measurements, steps_per_run), together)
+
+
+def judge_ratio(form: RatioWithin, ratio: SampleMean | Interval, trials: int, together: int) -> Finding:
+    """Compare the results of `ratio_of_sides` with a claim."""
+    interval = ratio if isinstance(ratio, Interval) else ratio.exp_interval(together)
     below_limit = form.high - 2 * ROUNDING * abs(form.high)  # a ratio that equals the limit is not below it
     least, most = (0.0, below_limit) if form.low is None else (form.low, form.high)
-    finding = judge(ratio.mean, ratio.low, ratio.high, least, most)
+    finding = judge(interval.mean, interval.low, interval.high, least, most)
     if finding.reason == "one_trial" and trials > 1:
         return replace(finding, reason="first_trial")
     return finding
@@ -50,14 +60,19 @@ def check_ratio(form: RatioWithin, study: str, measurements: pd.DataFrame, steps
 
 def ratio_of_sides(
     of: Side, over: Side, study: str, measurements: pd.DataFrame, steps_per_run: Any = None
-) -> tuple[Interval, int]:
-    """The ratio of the metrics of both sides, and the smaller number of ok trials; errors as in `check_ratio`."""
+) -> tuple[SampleMean | Interval, int]:
+    """The ratio of the metrics of both sides, and the smaller number of ok trials; errors as in `check_ratio`.
+
+    The ratio is given as ln, summarised over trials; that of deterministic metrics is an Interval.
+    """
     numbered = measurements.reset_index(drop=True)
     of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (of, over))
-    if of_rows.index.equals(over_rows.index):
-        of_rows, over_rows = _with_right_samples(of_rows, of, over), _with_right_samples(over_rows, over, of)
-    of_values = _metric_values(of_rows, of, steps_per_run)
-    over_values = _metric_values(over_rows, over, steps_per_run)
+    if of_rows.index.equals(over_rows.index) and (method := _mistake_of(of.metric, over.metric)):
+        mistaken, right = _mistaken_and_right(of_rows, method)
+        of_values, over_values = (mistaken, right) if of.metric == method else (right, mistaken)
+    else:
+        of_values = _metric_values(of_rows, of, steps_per_run)
+        over_values = _metric_values(over_rows, over, steps_per_run)
     trials = min(len(of_values), len(over_values))
     if {of.metric, over.metric} <= DETERMINISTIC.keys():
         return _ratio_of_counts(of_values, over_values, of.metric, over.metric), trials
@@ -65,26 +80,35 @@ def ratio_of_sides(
     return _ratio_over_trials(of_values, over_values, RESOLUTIONS["energy" if is_energy else "time"]), trials
 
 
-def _with_right_samples(rows: pd.DataFrame, side: Side, other: Side) -> pd.DataFrame:
-    """For a ratio of RIGHT and a mistake, take the samples that table `latencies` compares with that mistake."""
-    if side.metric != RIGHT or other.metric not in MISTAKES or not {RIGHT, other.metric} <= {*rows.columns}:
-        return rows
-    both = rows[[RIGHT, other.metric]].notna().all(axis=1)
-    samples = [
-        right_samples(trial, other.metric) if has_both else None
-        for trial, has_both in zip(records(rows[[RIGHT, other.metric]]), both, strict=True)
-    ]
-    return rows.assign(**{RIGHT: pd.Series(samples, rows.index, dtype=object)})
+def rests_on_latencies(form: RatioWithin) -> bool:
+    """Whether a claim is about the effect of a mistake, which table `latencies` has."""
+    return form.of.axes == form.over.axes and _mistake_of(form.of.metric, form.over.metric) is not None
 
 
-def _ratio_over_trials(of: pd.Series, over: pd.Series, resolution: float) -> Interval:
-    """The ratio of two cells with Welch's interval, or of two metrics of a cell, paired by trial."""
+def _mistake_of(*metrics: str) -> str | None:
+    """The mistake of a ratio that compares it with RIGHT."""
+    others = [metric for metric in metrics if metric != RIGHT]
+    return others[0] if len(others) == 1 and others[0] in MISTAKES else None
+
+
+def _mistaken_and_right(rows: pd.DataFrame, method: str) -> tuple[pd.Series, pd.Series]:
+    """The values that table `latencies` compares, by trial; raises NoFindingError if no trial has both."""
+    trials = rows.reindex(columns=[RIGHT, method]).dropna()
+    if trials.empty:
+        raise NoFindingError("no_common_trial")
+    mistaken, right = zip(*(mistaken_and_right(trial, method) for trial in records(trials)), strict=True)
+    return pd.Series(mistaken, trials.index), pd.Series(right, trials.index)
+
+
+def _ratio_over_trials(of: pd.Series, over: pd.Series, resolution: float) -> SampleMean:
+    """The ratio of two cells with Welch's error, or of two metrics of a cell, paired by trial."""
     if not of.index.equals(over.index):
-        return ratio_over_trials(over.dropna().tolist(), of.dropna().tolist(), resolution=resolution)
+        means = [SampleMean.of_times(values.dropna().tolist(), resolution) for values in (of, over)]
+        return means[0] - means[1]
     both = of.notna() & over.notna()
     if not both.any():
         raise NoFindingError("no_common_trial")
-    return paired_ratio(of[both].tolist(), over[both].tolist(), resolution=resolution)
+    return paired_ratio(of[both].tolist(), over[both].tolist(), resolution)
 
 
 def _ratio_of_counts(of: pd.Series, over: pd.Series, of_metric: str, over_metric: str) -> Interval:

@@ -19,12 +19,16 @@ from crossover.text import listed, place_text
 
 
 def check_claims(
-    claims: Sequence[Mapping[str, Any]], tables: RunTables, steps_per_run: Mapping[str, Any] | None = None
+    claims: Sequence[Mapping[str, Any]],
+    tables: RunTables,
+    steps_per_run: Mapping[str, Any] | None = None,
+    together: Mapping[str, int] | None = None,
 ) -> pd.DataFrame:
     """One row per claim and machine on which its study was measured, or with machine HERE if there is no such machine.
 
-    A claim has the keys of a claim in config/schema.yaml, and `study`. `steps_per_run` is by study. Raises UserError if
-    a claim is malformed, or selects several cells for a side or several series.
+    A claim has the keys of a claim in config/schema.yaml, and `study`. By study, `steps_per_run` has the steps of its
+    published run, and `together` the number of comparisons for which its ratios are corrected. Raises UserError if a
+    claim is malformed, or selects several cells for a side or several series.
     """
     tables = replace(tables, measurements=on_all_cores(tables.measurements))
     rows = []
@@ -32,7 +36,8 @@ def check_claims(
         study = str(values["study"])
         claim = read_claim(values, study, f"study '{study}': claims.{number}")
         for machine in _machines(claim, tables):
-            finding = _check(claim, _of_machine(tables, machine), (steps_per_run or {}).get(study))
+            of_study = (steps_per_run or {}).get(study), (together or {}).get(study, 1)
+            finding = _check(claim, _of_machine(tables, machine), *of_study)
             rows.append(
                 {
                     "study": study,
@@ -68,12 +73,12 @@ def _of_machine(tables: RunTables, machine: str) -> RunTables:
     return replace(tables, **parts)
 
 
-def _check(claim: Claim, tables: RunTables, steps_per_run: Any) -> Finding:
+def _check(claim: Claim, tables: RunTables, steps_per_run: Any, together: int) -> Finding:
     try:
         if isinstance(claim.form, CrossoverBetween):
             return check_crossover(claim.form, claim.study, tables.crossovers)
         if isinstance(claim.form, RatioWithin):
-            return check_ratio(claim.form, claim.study, tables.measurements, steps_per_run)
+            return check_ratio(claim.form, claim.study, tables.measurements, steps_per_run, together)
         return check_quality(claim.form, claim.study, tables.quality)
     except NoFindingError as error:
         return error.finding

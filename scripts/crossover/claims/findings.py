@@ -23,7 +23,7 @@ VERDICTS = {
     REPRODUCED: "the whole interval lies within the range",
     COMPATIBLE: "the interval and the range overlap",
     DIFFERS: "the interval lies outside of the range",
-    INCONCLUSIVE: "the interval is too wide, or there is none",
+    INCONCLUSIVE: "the interval is too wide or contains a limit, or there is none",
     NO_DATA: "the data for the claim are missing",
 }
 
@@ -31,7 +31,7 @@ REASONS = {
     "inside": REPRODUCED,
     "overlaps": COMPATIBLE,
     "outside": DIFFERS,
-    **dict.fromkeys(("too_wide", "one_trial", "first_trial", "one_seed"), INCONCLUSIVE),
+    **dict.fromkeys(("straddles", "too_wide", "one_trial", "first_trial", "one_seed"), INCONCLUSIVE),
     # For a crossover without a 95 % set.
     **dict.fromkeys(("faster_before", "slower_after"), DIFFERS),
     **dict.fromkeys(("below_range", "above_range", "edge_tie", "reversed", "multiple", "undecided"), INCONCLUSIVE),
@@ -77,7 +77,10 @@ class NoFindingError(Exception):
 def judge(
     measured: float | None, low: float | None, high: float | None, least: float, most: float, place: str | None = None
 ) -> Finding:
-    """Compare a 95 % interval with a claimed range, which includes its ends."""
+    """Compare a 95 % interval with a claimed range, which includes its ends.
+
+    A range from 0 is a limit: an interval on both sides of it supports neither the claim nor its opposite.
+    """
     least, most = least - ROUNDING * abs(least), most + ROUNDING * abs(most)
     if low is None or high is None:
         reason = "one_trial"
@@ -85,18 +88,15 @@ def judge(
         reason = "inside"
     elif high < least or low > most:
         reason = "outside"
+    elif least == 0:
+        reason = "straddles"
     else:
         reason = "too_wide" if _is_too_wide(low, high, least, most) else "overlaps"
     return Finding(reason, measured, low, high, place)
 
 
 def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
-    """Widths are logarithmic if all ends are above 0.
-
-    A range from 0 has no such width, so the ends of the interval are compared.
-    """
-    if least == 0:
-        return high > TOO_WIDE * low
+    """Widths are logarithmic if all ends are above 0."""
     if min(low, least) > 0:
         return math.log(high / low) > TOO_WIDE * math.log(most / least)
     return high - low > TOO_WIDE * (most - least)

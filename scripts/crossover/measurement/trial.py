@@ -123,8 +123,7 @@ class Trial:
         later_steps = min(job.latency_steps, TURN_STEPS)  # the latencies take at least this many
         ran_s: list[float] = []
         if job.latency_mistakes:
-            longest_s = job.effort.latencies_max_s
-            ran_s += time_cold(execution.step, job.latency_steps, watch, longest_s, job.time_limit_s, later_steps)
+            ran_s += time_cold(execution.step, later_steps, watch, job.time_limit_s, later_steps)
             self.columns["latencies_cold_s"] = ran_s
         else:
             # A slow step is timed only a few times, and the loss scaler must not skip the update of any of these.

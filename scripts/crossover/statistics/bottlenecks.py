@@ -102,7 +102,7 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
         gain = paired_ratio([step.before_s for step in steps], [step.after_s for step in steps])
         least = 0 if remedy == "graph" else PREDICTABLE
         predicted = [step.before_s / step.predicted_s for step in steps if step.predicted_s > least * step.before_s]
-        columns |= {"remedy": remedy, **columns_of(gain, "gain{}")}
+        columns |= {"remedy": remedy, **columns_of(gain.exp_interval(), "gain{}")}
         columns["predicted_gain"] = geometric_mean(predicted) if predicted else None
     return columns
 

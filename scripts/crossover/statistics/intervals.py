@@ -233,11 +233,11 @@ def decided(low: float | None, high: float | None, margin: float, more: str, les
 
 
 def paired_ratio(
-    numerators: Sequence[float], denominators: Sequence[float], together: int = 1, resolution: float = CLOCK_RESOLUTION
-) -> Interval:
-    """Geometric mean over trials of the ratio of two values of the same trial, both with this `resolution`."""
+    numerators: Sequence[float], denominators: Sequence[float], resolution: float = CLOCK_RESOLUTION
+) -> SampleMean:
+    """ln of the ratio of two values of the same trial, over trials; both values have this `resolution`."""
     ratios = [value / base for value, base in zip(numerators, denominators, strict=True)]
-    return SampleMean.of_times(ratios, math.sqrt(2) * resolution).exp_interval(together)
+    return SampleMean.of_times(ratios, math.sqrt(2) * resolution)
 
 
 def share_over_trials(shares: Sequence[float]) -> Interval:

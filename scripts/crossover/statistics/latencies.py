@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from crossover.percentiles import LATENCY_PERCENTS, Percentile, percentile_of
 from crossover.statistics.cells import rows_of_cells
-from crossover.statistics.intervals import CLOCK_S, ENDS, Interval, columns_of, compared, paired_ratio, time_over_trials
+from crossover.statistics.intervals import (
+    CLOCK_S,
+    ENDS,
+    Interval,
+    SampleMean,
+    columns_of,
+    compared,
+    paired_ratio,
+    time_over_trials,
+)
 from crossover.tables.frames import on_all_cores
 from crossover.tables.registry import CELL_AXES, METHODS
 from crossover.tables.run_tables import table_of
@@ -29,7 +38,7 @@ COLD = "latencies_cold_s"
 """The first steps of a process; the other methods time later steps, in turns."""
 
 LOWERS = "latencies_unsynchronised_s"
-"""The only mistake that lowers the mean, since it omits part of the time. The other mistakes raise the mean."""
+"""The only mistake that lowers a latency, since it omits part of the time. The other mistakes raise it."""
 
 MISTAKES = [method for method in METHODS if method not in (RIGHT, "latencies_device_s")]
 
@@ -37,22 +46,17 @@ POOLED = {"p5_s": 5, "q1_s": 25, "median_s": 50, "q3_s": 75, "p95_s": 95}
 """Percentiles of the pooled samples of all trials; LATENCY_PERCENTS are computed for each trial."""
 
 
-def latencies_of(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Table `latencies`: one row per cell and method with samples from ok trials."""
+def latencies_of(measurements: pd.DataFrame, together: Mapping[str, int] | None = None) -> pd.DataFrame:
+    """Table `latencies`: one row per cell and method with samples from ok trials.
+
+    `together` is the number of comparisons of each study (`crossover.statistics.family`), by default 1.
+    """
     ok = on_all_cores(measurements[measurements["status"] == "ok"]).dropna(subset=list(METHODS), how="all")
     axes, samples = ok[CELL_AXES].to_dict("records"), ok[list(METHODS)].to_dict("records")
     cells = [(axes[rows[0]], [samples[row] for row in rows]) for rows in rows_of_cells(ok)]
-    # Readers look for the largest mistake, so the intervals of a study on a machine are simultaneous.
-    together: Counter[tuple[str, str]] = Counter()
-    for cell, trials in cells:
-        together[cell["study"], cell["machine"]] += sum(bool(_with_right(trials, method)) for method in MISTAKES)
     return table_of(
         "latencies",
-        [
-            cell | row
-            for cell, trials in cells
-            for row in _method_rows(trials, together[cell["study"], cell["machine"]])
-        ],
+        [cell | row for cell, trials in cells for row in _method_rows(trials, (together or {}).get(cell["study"], 1))],
     )
 
 
@@ -61,8 +65,8 @@ def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, A
         samples_of_trials = [np.asarray(trial[method], float) for trial in trials if trial[method] is not None]
         samples = np.concatenate(samples_of_trials) if samples_of_trials else np.empty(0)
         if len(samples):
-            ratio = _over_right(trials, method, together) if method in MISTAKES else None
-            error = "lowered" if method == LOWERS else "raised"  # a shift the other way has another cause
+            log_ratio = log_ratio_to_right(trials, method) if method in MISTAKES else None
+            ratio = None if log_ratio is None else log_ratio.exp_interval(together)
             yield {
                 "method": method,
                 "kind": "mistake" if method in MISTAKES else "right",
@@ -73,7 +77,7 @@ def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, A
                 "high_s": samples.max(),
                 **_percentiles(samples_of_trials),
                 **({} if ratio is None else columns_of(ratio, "ratio{}")),
-                "is_error": ratio is not None and compared(ratio, more="raised", less="lowered") == error,
+                "is_error": log_ratio is not None and is_error(log_ratio, method, together),
                 "samples": len(samples),
                 "trials": len(samples_of_trials),
             }
@@ -95,23 +99,30 @@ def _percentiles(trials: Sequence[Samples]) -> dict[str, Any]:
     return columns
 
 
-def _with_right(trials: Sequence[Trial], method: str) -> list[Trial]:
-    return [trial for trial in trials if trial[method] is not None and trial[RIGHT] is not None]
+def log_ratio_to_right(trials: Sequence[Trial], method: str) -> SampleMean | None:
+    """ln of the ratio of `mistaken_and_right` over trials; None without a trial that has both."""
+    both = [trial for trial in trials if trial[method] is not None and trial[RIGHT] is not None]
+    pairs = [mistaken_and_right(trial, method) for trial in both]
+    return paired_ratio([mistaken for mistaken, _ in pairs], [right for _, right in pairs]) if pairs else None
 
 
-def _over_right(trials: Sequence[Trial], method: str, together: int) -> Interval | None:
-    both = _with_right(trials, method)
-    if not both:
-        return None
-    mistaken_s = [float(np.mean(trial[method])) for trial in both]
-    right_s = [float(np.mean(right_samples(trial, method))) for trial in both]
-    return paired_ratio(mistaken_s, right_s, together)
+def is_error(log_ratio: SampleMean, method: str, together: int) -> bool:
+    """Whether a latency is significantly off in the direction of the mistake; a shift the other way has another cause.
 
-
-def right_samples(trial: Trial, method: str) -> Any:
-    """The correct samples with which a mistake is compared.
-
-    Cold steps are compared with their own later half, since the machine may have changed its speed by the time at which
-    the correct method ran.
+    `together` is the number of comparisons among which this is one.
     """
-    return trial[COLD][len(trial[COLD]) // 2 :] if method == COLD else trial[RIGHT]
+    error = "lowered" if method == LOWERS else "raised"
+    return compared(log_ratio.exp_interval(together), more="raised", less="lowered") == error
+
+
+def mistaken_and_right(trial: Trial, method: str) -> tuple[float, float]:
+    """The latency of a trial with a mistake, and the correct one with which it is compared, in seconds.
+
+    Without a warm-up, the first step is too long; the mean over many steps would hide it. It is compared with the
+    median of the later half of the same steps, since the machine may have changed its speed by the time at which RIGHT
+    ran. Other mistakes are compared by the means of as many steps: RIGHT goes on when their turns have ended.
+    """
+    samples = trial[method]
+    if method == COLD:
+        return float(samples[0]), float(median(samples[len(samples) // 2 :]))
+    return fmean(samples), fmean(trial[RIGHT][: len(samples)])

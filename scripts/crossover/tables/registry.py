@@ -557,11 +557,11 @@ LATENCIES = _axes(CELL_AXES) | {
     ),
     **_estimate(
         "ratio{}",
-        "mean with a mistake over the mean with the correct method, paired by trial; for the first steps, over the "
-        "mean of later steps",
-        ends="end of the 95 % interval of `{}`, simultaneous over a study's mistakes on a machine",
+        "mean with a mistake over the mean of as many steps with the correct method, paired by trial; without warm-up, "
+        "the first step over the median of the later half of those steps",
+        ends="end of the 95 % interval of `{}`, simultaneous over the comparisons of the study",
     ),
-    "is_error": _yes("whether the interval of `ratio` shows a bias of the mean in the direction of the mistake"),
+    "is_error": _yes("whether the interval of `ratio` lies on the side of 1 to which the mistake shifts a latency"),
     "samples": _count("number of samples"),
     "trials": _count("number of ok trials with samples"),
 }
@@ -642,6 +642,10 @@ ANSWERS = {
     ),
     "low": Column("lower end of the value's 95 % interval, if known; for `set_up`, the minimum over sizes"),
     "high": Column("upper end of the value's 95 % interval, if known; for `set_up`, the maximum over sizes"),
+    "detectable": Column(
+        "without a significant difference: the largest difference that the interval allows, as a share; for a mistake, "
+        "in its direction"
+    ),
     "unit": _text("unit of the value; for a bottleneck, bound or ranking, that of the x axis"),
     "winner": _text("first side that the answer names, usually the side that is ahead; for a bottleneck, the remedy"),
     "loser": _text("second side that the answer names; for a bottleneck, the bottleneck at the largest size"),

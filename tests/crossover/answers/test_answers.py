@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -319,27 +320,54 @@ def test_transfers_have_answers_of_their_own_and_none_on_a_cpu(row: Row) -> None
 
 
 def latencies(row: Row, cold: float, **values: Any) -> list[dict[str, Any]]:
-    """Three trials on a GPU; without warm-up, the first half of the steps take `cold` times as long as others."""
+    """Three trials on a GPU; without warm-up, the first step takes `cold` times as long as others."""
     return [
         row(
             device="cuda",
             trial=trial,
             latencies_s=[1e-3, 1.02e-3],
-            latencies_cold_s=[cold * 1e-3 * 1.001**trial] * 2 + [1e-3] * 2,
-            latencies_transfer_s=[1e-3 * 1.1 ** (trial - 2)] * 2,
+            latencies_cold_s=[cold * 1e-3 * 1.001**trial] + [1e-3] * 3,
+            latencies_transfer_s=[1.01e-3 * 1.1 ** (trial - 2)] * 2,
+            latencies_unsynchronised_s=[1.01e-3 * 1.01 ** (trial - 2)] * 2,
             **values,
         )
         for trial in (1, 2, 3)
     ]
 
 
-def test_the_largest_significant_mistake_of_a_latency(row: Row) -> None:
+def test_the_effects_of_mistakes_on_a_latency(row: Row) -> None:
+    """The largest significant effect comes first; for each other mistake, the largest effect that its interval allows.
+
+    The ratio of the transfers is 1, with a standard deviation of ln 1.1: its interval reaches up to 1.1 to the power of
+    4.302653 / sqrt(3), that of the missing synchronisation down to 1.01 to minus that power.
+    """
     spec = study(figures=["latency"])
-    answer = only(answers(latencies(row, 5), spec), "latency")
-    # The mean latency is (5 + 5 + 1 + 1) / 4 = 3 times the correct one.
-    assert (answer["status"], answer["quantity"], answer["device"]) == ("error", "no warm-up", "GPU")
-    assert answer["value"] == pytest.approx(3, rel=0.01)
-    assert only(answers(latencies(row, 1), spec), "latency")["status"] == "none_found"
+    found = of_kind(answers(latencies(row, 5), spec), "latency")
+    assert [(answer["status"], answer["quantity"]) for answer in found] == [
+        ("error", "no warm-up"),
+        ("none_found", "transfer in the loop"),
+        ("none_found", "no synchronisation"),
+    ]
+    assert found[0]["value"] == pytest.approx(5, rel=0.01)
+    assert WORDS.statement(found[0]) == "Without warm-up, the first step takes 5.01x the median on the GPU"
+    power = 4.302653 / math.sqrt(3)
+    assert found[1]["detectable"] == pytest.approx(1.1**power - 1)
+    assert found[2]["detectable"] == pytest.approx(1 - 1.01**-power)
+    expected = "“transfer in the loop” has no significant effect on the GPU (none larger than 27 %)"
+    assert WORDS.statement(found[1]) == expected
+    assert {answer["status"] for answer in of_kind(answers(latencies(row, 1), spec), "latency")} == {"none_found"}
+
+
+def test_a_single_trial_cannot_show_the_effect_of_a_mistake(row: Row) -> None:
+    answer = only(answers(latencies(row, 5)[:1], study(figures=["latency"])), "latency")
+    assert WORDS.statement(answer) == "A single trial cannot show the effect of mistakes on the GPU"
+
+
+def test_on_a_cpu_only_the_mistakes_that_exist_there_are_named(row: Row) -> None:
+    rows = [trial | {"device": "cpu", "latencies_transfer_s": None} for trial in latencies(row, 1)]
+    for trial in rows:
+        trial["latencies_unsynchronised_s"] = None
+    assert only(answers(rows, study(figures=["latency"])), "latency")["quantity"] == "no warm-up"
 
 
 def test_the_fastest_setting_per_sample_is_compared_with_the_plain_one(row: Row) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy.signal import lfilter
 
-from crossover.measurement.clock.latency import Method, correct_methods, measure_latencies, time_cold
+from crossover.measurement.clock.latency import TURN_STEPS, Method, correct_methods, measure_latencies, time_cold
 from crossover.statistics.latencies import COLD, MISTAKES, RIGHT, latencies_of
 from fake_device import MICROSECOND, FakeDevice
 
@@ -28,7 +28,7 @@ def mistakes(row: Row) -> Callable[[Trial, int], list[str]]:
 
     def mistakes_of(measure: Trial, trials: int) -> list[str]:
         rows = [row(device="cuda", trial=trial, **measure(trial)) for trial in range(1, trials + 1)]
-        table = latencies_of(pd.DataFrame(rows))
+        table = latencies_of(pd.DataFrame(rows), {rows[0]["study"]: len(MISTAKES)})
         return list(table.loc[table["is_error"].astype(bool), "method"])
 
     return mistakes_of
@@ -40,8 +40,8 @@ def same_method(methods: Mapping[str, Method]) -> dict[str, Method]:
 
 
 def simulated(draw: np.random.Generator, drift: float, longer: float = 1.0) -> Trial:
-    """A trial of 1,422 steps on a noisy machine: 300 cold steps, 204 others, and 300 with each of three methods, plus
-    the first step of each turn, which is not counted.
+    """A trial of 764 steps on a noisy machine: 50 cold steps, 204 others, 300 with the correct method and 100 with each
+    of two others, plus the first step of each turn, which is not counted.
 
     Trials differ by 10 %. Within a trial the speed drifts by `drift` ± 10 %, wanders by 10 % over a hundred steps, and
     jumps once by 20 %. Steps scatter by 5 %, and one in fifty is four times as long. A step with transfers is `longer`
@@ -63,7 +63,7 @@ def simulated(draw: np.random.Generator, drift: float, longer: float = 1.0) -> T
             host.now += round((longer - 1) * (host.now - start))
 
         watch = host.watch()
-        cold = time_cold(host.step, 300, watch)
+        cold = time_cold(host.step, TURN_STEPS, watch)
         for _ in range(204):
             host.step()
         methods = same_method(correct_methods(host.step, watch)) | {

@@ -65,13 +65,13 @@ def test_the_half_widths_of_a_series_agree_with_the_intervals_of_its_ratios() ->
 
 def test_a_paired_ratio_cancels_the_spread_that_both_values_share() -> None:
     """In trials of 1 and 100 s, one value is twice the other: the ratio is 2, without a spread."""
-    interval = paired_ratio([2.0, 200.0], [1.0, 100.0])
+    interval = paired_ratio([2.0, 200.0], [1.0, 100.0]).exp_interval()
     assert (interval.mean, *ends(interval)) == pytest.approx((2, 2, 2))
 
 
 def test_simultaneous_intervals_are_wider() -> None:
     """With one degree of freedom, t has Cauchy's distribution, with quantiles tan(pi (p - 1/2)); p = 1 - 0.025 / 6."""
-    interval = paired_ratio([2.0, 8.0], [1.0, 1.0], together=6)
+    interval = paired_ratio([2.0, 8.0], [1.0, 1.0]).exp_interval(together=6)
     assert math.log2(ends(interval)[1]) == pytest.approx(2 + math.tan(math.pi * (0.5 - 0.025 / 6)))
 
 
@@ -88,7 +88,7 @@ def test_the_interval_of_equal_values_depends_on_their_resolution() -> None:
     for interval in (
         time_over_trials([1.0] * 2),
         ratio_over_trials([1e-3] * 5, [2e-3] * 5),
-        paired_ratio([1.0] * 5, [2.0] * 5),
+        paired_ratio([1.0] * 5, [2.0] * 5).exp_interval(),
         share_over_trials([0.0] * 5),
         share_over_trials([1.0] * 5),
     ):

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.statistics.latencies import MISTAKES, latencies_of
+from crossover.statistics.latencies import COLD, MISTAKES, latencies_of
 from crossover.tables.frames import records
 
 Row = Callable[..., dict[str, Any]]
@@ -71,20 +71,34 @@ def test_a_mistake_is_compared_within_each_trial(row: Row) -> None:
     assert transfer["ratio_high"] == pytest.approx(2 ** (2 + 12.7062), rel=1e-4)
 
 
-def test_intervals_of_all_mistakes_of_a_machine_are_simultaneous(row: Row) -> None:
-    """Machine a has three mistakes on two devices: the quantile is 1 - 0.025 / 6. Machine b has one."""
-    rows = [
-        row(machine=machine, device=device, trial=trial, latencies_s=[1.0], **dict.fromkeys(names, [mean] * 2))
-        for machine, device, names in (("a", "cuda", MISTAKES), ("a", "xpu", MISTAKES), ("b", "cuda", [TRANSFER]))
-        for trial, mean in ((1, 2.0), (2, 8.0))
-    ]
-    table = latencies_of(pd.DataFrame(rows)).set_index(["machine", "device", "method"])
+def test_intervals_are_simultaneous_over_the_comparisons_of_a_study(row: Row) -> None:
+    """With six comparisons, the quantile is 1 - 0.025 / 6."""
+    rows = pd.DataFrame(
+        [row(trial=trial, latencies_s=[1.0], latencies_transfer_s=[mean] * 2) for trial, mean in ((1, 2.0), (2, 8.0))]
+    )
     # Student's t with one degree of freedom is Cauchy's distribution, whose quantiles are tan(pi (p - 1/2)).
-    for machine, comparisons in (("a", 6), ("b", 1)):
-        transfer = table.loc[(machine, "cuda", TRANSFER)]
-        quantile = math.tan(math.pi * (0.5 - 0.025 / comparisons))
+    for together in (1, 6):
+        (transfer,) = records(latencies_of(rows, {str(rows["study"].iloc[0]): together}).tail(1))
+        quantile = math.tan(math.pi * (0.5 - 0.025 / together))
         assert math.log2(transfer["ratio_high"]) == pytest.approx(2 + quantile)
         assert math.log2(transfer["ratio_low"]) == pytest.approx(2 - quantile)
+
+
+def test_without_warm_up_the_first_step_is_compared_with_the_median_of_later_ones(row: Row) -> None:
+    """The first step takes 50 times the median of the last two, which a mean over many steps would hide."""
+    rows = [
+        row(trial=trial, latencies_s=[9.0 * pace], latencies_cold_s=[100.0 * pace, 8.0, 1.0 * pace, 3.0 * pace])
+        for trial, pace in enumerate((1.0, 1.1, 0.9))
+    ]
+    cold = methods(*rows)[COLD]
+    assert (cold["ratio"], cold["ratio_low"], cold["is_error"]) == (pytest.approx(50), pytest.approx(50), True)
+
+
+def test_a_mistake_is_compared_with_as_many_correct_samples(row: Row) -> None:
+    """The correct method goes on for 98 steps after the other one has ended, on a machine that has become slower."""
+    right = [1.0, 1.0, *[3.0] * 98]
+    table = methods(row(latencies_s=right, latencies_transfer_s=[2.0, 2.0]))
+    assert table[TRANSFER]["ratio"] == pytest.approx(2)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ neural networks": no warm-up, a host clock that does not wait for the device, tr
 
 After the warm-up, the methods take turns of up to TURN_STEPS steps. Their order is shuffled and, in the next round,
 reversed, so that a change in the machine's speed does not look like the effect of a mistake. Each turn starts with a
-synchronisation and a step that does not count.
+synchronisation and a step that does not count. After two rounds only RIGHT goes on: its percentiles need many steps,
+while the effect of a mistake needs many trials.
 """
 
 from __future__ import annotations
@@ -30,8 +31,14 @@ from crossover.percentiles import LATENCY_PERCENTS, percentile_of
 Method = Callable[[int], list[float]]
 """Times a number of steps and returns the seconds of each; the device is idle before and after."""
 
+RIGHT = "latencies_s"
+"""The correct method on every device: the host's clock around each synchronised step."""
+
 TURN_STEPS = 50
 """Maximum number of steps timed in a row with one method."""
+
+OTHERS_STEPS = 2 * TURN_STEPS
+"""Maximum number of steps timed with each method other than RIGHT: a round and its reverse."""
 
 
 def fitting(steps: int, step_s: float, longest_s: float) -> int:
@@ -42,9 +49,10 @@ def fitting(steps: int, step_s: float, longest_s: float) -> int:
 
 
 def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> dict[str, Any]:
-    """Measure `steps` latencies with each method, interleaved in an order set by the seed.
+    """Measure `steps` latencies with RIGHT, and up to OTHERS_STEPS of them with each other method, in turns.
 
-    Returns a column for each method, and percentiles of `latencies_s`, which are None if `steps` is too small.
+    The seed sets the order. Returns a column for each method, and percentiles of RIGHT, which are None if `steps` is
+    too small.
     """
     order, random = list(methods), Random(seed)
     latencies_s: dict[str, list[float]] = {method: [] for method in methods}
@@ -54,12 +62,12 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
                 order.reverse()  # so that a steady drift affects all methods equally
             else:
                 random.shuffle(order)
-            for method in order:
+            for method in order if start < OTHERS_STEPS else [RIGHT]:
                 methods[method](1)
                 latencies_s[method] += methods[method](min(TURN_STEPS, steps - start))
     columns: dict[str, Any] = {**latencies_s}
     for percent in LATENCY_PERCENTS:
-        percentile = percentile_of(latencies_s["latencies_s"], percent)
+        percentile = percentile_of(latencies_s[RIGHT], percent)
         for end, name in (("", "value"), ("_low", "low"), ("_high", "high")):
             columns[f"latency_p{percent}{end}_s"] = None if percentile is None else getattr(percentile, name)
     return columns
@@ -67,7 +75,7 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
 
 def correct_methods(step: Step, watch: Stopwatch) -> dict[str, Method]:
     """The correct methods by column: the host's clock around synchronised steps, and device timestamps if available."""
-    methods: dict[str, Method] = {"latencies_s": lambda steps: time_latencies(step, steps, watch)}
+    methods: dict[str, Method] = {RIGHT: lambda steps: time_latencies(step, steps, watch)}
     if watch.between_s:
         methods["latencies_device_s"] = lambda steps: time_device_latencies(step, steps, watch)
     return methods
@@ -94,21 +102,15 @@ def time_device_latencies(step: Step, steps: int, watch: Stopwatch) -> list[floa
 
 
 def time_cold(
-    step: Step,
-    steps: int,
-    watch: Stopwatch,
-    longest_s: float = math.inf,
-    time_limit_s: float = math.inf,
-    later_steps: int = 0,
+    step: Step, steps: int, watch: Stopwatch, time_limit_s: float = math.inf, later_steps: int = 0
 ) -> tuple[float, ...]:
-    """Seconds of each step without warm-up, synchronised one by one; `fitting` may reduce the number of steps.
+    """Seconds of each step without warm-up, synchronised one by one.
 
     Raises TooSlowError if these steps and `later_steps` further steps would exceed `time_limit_s`.
     """
     first_s = time_latencies(step, 1, watch)
     with without_garbage_collection():
         second_s = time_latencies(step, 1, watch)
-        steps = fitting(steps, second_s[0], longest_s)
         if slow := too_slow(first_s[0] + second_s[0], second_s[0], steps - 2 + later_steps, time_limit_s):
             raise slow
         return (*first_s, *second_s, *time_latencies(step, steps - 2, watch))
