@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from simulation import simulate_cases, simulation_options
 
+from crossover.statistics.crossover_curve import advantages_of_cells
 from crossover.statistics.intervals import Interval
 from crossover.statistics.payback import Jobs, payback
 from crossover.tables.frames import write_csv
@@ -59,7 +60,7 @@ def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame
         return Jobs(startups_s, steps_s)
 
     pairs = ((draw(STARTUP_S, STEP_S), draw(SLOWER_STARTUP_S, STEP_S * case.speedup)) for _ in range(simulations))
-    intervals = [interval for pair in pairs if (interval := payback(*pair)) is not None]
+    intervals = [interval for pair in pairs if (interval := payback(*pair, _sign(*pair))) is not None]
     ends = [_ends(interval) for interval in intervals]
     covered = [low <= case.truth <= high for low, high in ends]
     widths = [math.log(high / low) / 2 if 0 < low <= high < math.inf else math.inf for low, high in ends]
@@ -70,6 +71,12 @@ def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame
         "half_width": np.median(widths) if widths else math.nan,
     }
     return pd.DataFrame([asdict(case) | row])
+
+
+def _sign(contender: Jobs, baseline: Jobs) -> float:
+    """Which side has the faster steps by the crossover of a series that has only this size."""
+    advantages = advantages_of_cells({1.0: (np.log(baseline.steps_s), np.log(contender.steps_s))})
+    return float(advantages.sure_signs().item())
 
 
 def _ends(interval: Interval) -> tuple[float, float]:

@@ -78,7 +78,7 @@ def analyse(
         cells=with_cell_columns(with_bottlenecks(cells, measurements), standings, CANDIDATES),
         candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
         reference_cells=reference_cells,
-        ratios=_joined(ratios_of(compared), reference_ratios, bounds),
+        ratios=_joined(ratios_of(compared, x_axes), reference_ratios, bounds),
         crossovers=_joined(
             crossovers_of(all_compared, x_axes, prices, candidates, runs),
             reference_crossovers,

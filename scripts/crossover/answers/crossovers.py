@@ -20,20 +20,19 @@ from crossover.answers.vocabulary import (
 )
 from crossover.config.studies import steps_of_run
 from crossover.config.words import (
-    BASELINE,
     BASELINE_SETTINGS,
     COPYING,
     CPU_THREADS,
     FROM_HOST,
     PROTOCOLS,
     X_AXES,
+    is_cpu,
     series_axes,
     threads_of_side,
 )
 from crossover.statistics.best import BEST, CANDIDATE_AXES, best_axes, candidates_of
 from crossover.statistics.choices import choose
 from crossover.statistics.intervals import SampleMean, compared, interval_of, ratio_of_intervals
-from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import first_row, headline_rows, records, rows_with, with_x
 from crossover.tables.labels import (
@@ -59,7 +58,8 @@ def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row
     with_product_names = _has_several_accelerators(crossovers)
     order = sorted(crossovers.index, key=lambda index: index not in main)
     rows = [(row, index in main) for index, row in zip(order, records(crossovers.loc[order]), strict=True)]
-    rows += [(row, False) for row in records(headline_rows(tables.crossovers, second=True))]
+    if (crossovers["pair"] == "device").any():
+        rows += [(row, False) for row in records(headline_rows(tables.crossovers, second=True))]
     varied_axes = {axis: varying(tables.cells, series_axes(axis)) for axis in {row["x_axis"] for row, _ in rows}}
     return [
         _answer(row, tables, varied_axes[row["x_axis"]], with_product_names)
@@ -77,16 +77,18 @@ def _steps_of_run(steps_per_run: StepsPerRun, row: Mapping[str, Any]) -> int | N
 def _crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
     """The crossovers of a study that get an answer, and the index labels of the main ones.
 
-    Main ones compare devices or, if the CPU has no time, other pairs. For pairs other than `device`, money is left
-    out: on one device it is proportional to time, and rankings compare the money of machines.
+    Main ones compare devices or, if no CPU has a time, other pairs; comparisons with the CPU then get no answer. For
+    pairs other than `device`, money is left out: on one device it is proportional to time, and rankings compare the
+    money of machines.
     """
-    pair = tables.crossovers["pair"]
-    others = ~pair.isin([BEST, REFERENCE]) & (tables.crossovers["cost"] != "money")
-    first_axis = ~tables.crossovers["second_axis"].astype(bool)
-    crossovers = tables.crossovers[first_axis & ((pair == "device") | others)]
-    of_settings = crossovers[(crossovers["pair"] != "device") & (crossovers["cost"] == "time")]
-    if BASELINE not in set(tables.cells.dropna(subset=["step_time_s"])["device"]) and len(of_settings):
-        return crossovers.drop(headline_rows(crossovers).index), set(of_settings.index)
+    crossovers = tables.crossovers[~tables.crossovers["second_axis"].astype(bool)]
+    is_device = crossovers["pair"] == "device"
+    is_other = ~is_device & ~crossovers["pair"].isin([BEST, REFERENCE]) & (crossovers["cost"] != "money")
+    of_settings = crossovers[is_other & (crossovers["cost"] == "time")]
+    has_cpu = tables.cells.dropna(subset=["step_time_s"])["device"].map(is_cpu).any()
+    if len(of_settings) and not has_cpu:
+        return crossovers[is_other], set(of_settings.index)
+    crossovers = crossovers[is_device | is_other]
     costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
     return crossovers, {*headline_rows(crossovers).index, *headline_rows(costly.assign(cost="time")).index}
 
@@ -122,12 +124,10 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
     varied_axes, with_product_names = varying(tables.cells, series_axes(x_axis)), _has_several_accelerators(crossovers)
     answers = []
     for row in records(crossovers[crossovers.index.isin(main) & (crossovers["cost"] == "time")]):
-        pair_of_ratios = "settings" if row["pair"] in BASELINE_SETTINGS else row["pair"]
-        speedups = speedups_of(row | {"pair": pair_of_ratios}, tables.ratios)
-        for speedup in records(speedups.tail(1)):
-            contender, baseline = _sides(row, with_product_names)
-            sign, steps = sign_of(speedup), speedup["payback_steps"]
-            if sign and steps is not None and (steps >= 1 or has_run):
+        for speedup in records(speedups_of(row, tables.ratios).tail(1)):
+            sides, steps = _sides(row, with_product_names), speedup["payback_steps"]
+            winner, loser = sides if speedup["ratio"] > 1 else reversed(sides)
+            if steps is not None and (steps >= 1 or has_run):
                 if x_axis == CPU_THREADS:
                     place = cores_text(speedup["baseline_threads"], "CPU core")
                 else:
@@ -140,8 +140,8 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
                         "series": _series_name(row, varied_axes),
                         "status": "measured",
                         **estimate(speedup, "payback_steps", "steps"),
-                        "winner": contender if sign > 0 else baseline,
-                        "loser": baseline if sign > 0 else contender,
+                        "winner": winner,
+                        "loser": loser,
                         "place": place,
                         "startup_s": abs(speedup["startup_s"] - speedup["baseline_startup_s"]),
                         **trials_columns(speedup["trials"]),

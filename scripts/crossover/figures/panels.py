@@ -30,7 +30,7 @@ from crossover.figures.style import (
     wrapped,
 )
 from crossover.figures.view import StudyView, published_series
-from crossover.statistics.ratios import baseline_settings
+from crossover.statistics.pairings import baseline_settings
 from crossover.tables.frames import first_row, rows_with
 from crossover.tables.labels import NAMED_AXES, PROTOCOL_WORDS, name_by, side_word, varying
 from crossover.tables.registry import CELLS

@@ -89,7 +89,10 @@ def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mappi
 
 
 def bar_of(answer: Answer) -> list[dict[str, Any]]:
-    """Parts of a bar over the measured sizes, on a log scale. The part within the interval is inconclusive."""
+    """Parts of a bar over the measured sizes, on a log scale. The part within the interval is inconclusive.
+
+    `side` is cpu, gpu, other (the side behind, of two on like devices) or inconclusive; `label` is its name.
+    """
     smallest, largest = answer["smallest"], answer["largest"]
     if answer["kind"] not in CROSSING or answer["cost"] != "time" or smallest is None or not 0 < smallest < largest:
         return []
@@ -106,11 +109,20 @@ def bar_of(answer: Answer) -> list[dict[str, Any]]:
     ends = [min(max(end, smallest), largest) for end in (smallest, *inner, largest)]
     whole = math.log(largest / smallest)
     return [
-        {"side": _side(side), "low": low, "high": high, "share": math.log(high / low) / whole}
+        {**_side(side, answer), "low": low, "high": high, "share": math.log(high / low) / whole}
         for side, low, high in zip(sides, ends, ends[1:], strict=False)
         if high > low
     ]
 
 
-def _side(name: str) -> str:
-    return name if name == "inconclusive" else "cpu" if "CPU" in name else "gpu"
+def _side(name: str, answer: Answer) -> dict[str, str]:
+    if name == "inconclusive":
+        return {"side": name, "label": "…"}
+    device = _device_in(name)
+    if _device_in(answer["winner"]) != _device_in(answer["loser"]):
+        return {"side": device.lower(), "label": device}
+    return {"side": "other" if name == answer["loser"] else device.lower(), "label": name.partition(" on the ")[0]}
+
+
+def _device_in(name: str) -> str:
+    return "CPU" if "CPU" in name else "GPU"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -16,10 +17,11 @@ from crossover.config.words import CPU_THREADS, X_AXES
 from crossover.statistics.best import CandidatesByStudy, best_series, of_own_grid
 from crossover.statistics.cells import SECONDS_PER_HOUR, hourly_price, numbers_of
 from crossover.statistics.crossover import Crossover, estimate_crossover
+from crossover.statistics.crossover_curve import advantages_of_table
 from crossover.statistics.intervals import CLOCK_RESOLUTION, ENDS, RESOLUTIONS
 from crossover.statistics.pairings import Pairing, XAxes, machine_pairings, pairings
 from crossover.statistics.payback import startups_of
-from crossover.tables.frames import device_name_of
+from crossover.tables.frames import device_name_of, with_ok_times
 from crossover.tables.registry import COSTS
 from crossover.tables.run_tables import table_of
 
@@ -100,17 +102,23 @@ class Interpolation:
 
 def crossover_of_pairing(pairing: Pairing, cost: str = "step_time_s", x: str | None = None) -> Crossover:
     """The crossover of a pairing in a cost, over column `x` of its trials (default: the x axis)."""
-    trials = pairing.trials
-    table = pd.DataFrame(
-        {
-            "size": trials[x or pairing.x_axis],
-            "side": trials["side"],
-            "trial": trials["trial"],
-            "step_time_s": trials[cost],
-        }
-    )
     contender, resolution = pairing.contender or "accelerator", RESOLUTIONS.get(cost, CLOCK_RESOLUTION)
+    table = _over(pairing, x or pairing.x_axis, cost)
     return estimate_crossover(table, pairing.baseline, contender, resolution, constant=pairing.x_axis == CPU_THREADS)
+
+
+def signs_of_pairing(pairing: Pairing) -> dict[float, float]:
+    """By point with times on both sides: 1 where the crossover counts the contender as faster, -1 as slower, else 0."""
+    timed = replace(pairing, trials=with_ok_times(pairing.trials))
+    table, contender = _over(timed, pairing.along, "step_time_s"), pairing.contender or "accelerator"
+    advantages = advantages_of_table(table, pairing.baseline, contender, constant=pairing.x_axis == CPU_THREADS)
+    return dict(zip(advantages.sizes.tolist(), advantages.sure_signs().tolist(), strict=True))
+
+
+def _over(pairing: Pairing, x: str, cost: str) -> pd.DataFrame:
+    """The trials of a pairing as `estimate_crossover` takes them, with this cost over column `x`."""
+    columns = {x: "size", "side": "side", "trial": "trial", cost: "step_time_s"}
+    return pd.DataFrame({name: pairing.trials[column] for column, name in columns.items()})
 
 
 def _row(pairing: Pairing, cost: str) -> dict[str, Any]:

@@ -1,14 +1,26 @@
-"""The pairs of sides whose crossovers are computed: devices, precisions, executions and machines."""
+"""Who is compared with whom, in tables `crossovers` and `ratios`: pairs of sides, by the axis on which they differ."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import BASELINE, BASELINE_SETTINGS, CPU_THREADS, X_AXES, is_cpu, series_axes
-from crossover.tables.frames import at_common_points, on_all_cores
+from crossover.config.studies import Cell
+from crossover.config.words import (
+    BASELINE,
+    BASELINE_SETTINGS,
+    CPU_THREADS,
+    FROM_HOST,
+    PROTOCOLS,
+    X_AXES,
+    is_cpu,
+    series_axes,
+)
+from crossover.tables.frames import at_common_points, first_row, on_all_cores, records
+from crossover.tables.registry import CELL_AXES
 
 
 @dataclass(frozen=True)
@@ -16,7 +28,7 @@ class Pairing:
     """Two sides of a series."""
 
     pair: str
-    """device, precision, execution, machine or best."""
+    """device, precision, execution, settings, protocol, machine or best."""
     series: dict[str, object]
     """The axes of the series; the axis on which the sides differ has the contender's value."""
     device: str | None
@@ -41,6 +53,21 @@ class Pairing:
         """True for the main question: an accelerator against all cores of its host's CPU."""
         return self.pair == "device" and self.baseline == BASELINE and self.other_machine is None
 
+    @property
+    def along(self) -> str:
+        """The column of `trials` that has the points of the x axis."""
+        return CPU_THREADS if self.x_axis == CPU_THREADS else X_AXES[self.x_axis]
+
+    def cells(self) -> Iterator[tuple[int, Cell, Cell]]:
+        """Each point with the contender's and the baseline's cell there, ascending; pooled sides have several cells."""
+        cells: dict[int, dict[str, list[Cell]]] = {}
+        for row in records(self.trials[["side", self.along, *CELL_AXES]].drop_duplicates()):
+            cell = Cell(**{axis: row[axis] for axis in CELL_AXES})
+            cells.setdefault(row[self.along], {}).setdefault(row["side"], []).append(cell)
+        for point, by_side in sorted(cells.items()):
+            for baseline in by_side.get(self.baseline, ()):
+                yield from ((point, contender, baseline) for contender in by_side.get(str(self.contender), ()))
+
 
 XAxes = Mapping[str, str]
 """The x axis of each study's crossovers."""
@@ -55,6 +82,33 @@ def pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
         for x_axis, rows in studies:
             if x_axis != CPU_THREADS:
                 yield from _settings(rows, axis, x_axis)
+
+
+def cell_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
+    """All pairings: those of devices, precisions and executions, then of settings and protocols, and of machines.
+
+    Over numbers of cores, only devices have crossovers. The other sides are then paired over the size.
+    """
+    over_sizes = {study: "size" if x_axis == CPU_THREADS else x_axis for study, x_axis in x_axes.items()}
+    yield from pairings(measurements, x_axes)
+    over_cores = on_all_cores(measurements[measurements["study"].map(x_axes) == CPU_THREADS])
+    for axis in BASELINE_SETTINGS:
+        yield from _settings(over_cores, axis, "size")
+    for study, rows in on_all_cores(measurements).groupby("study", sort=False):
+        yield from _study_settings(rows, over_sizes[str(study)])
+        yield from _protocols(rows, over_sizes[str(study)])
+    yield from machine_pairings(measurements, over_sizes)
+
+
+def baseline_settings(cells: Collection[Any]) -> dict[str, Any]:
+    """The baseline settings of a study: `fp32` and `eager`, or a setting's only value; empty without a baseline."""
+    baseline: dict[str, Any] = {}
+    for axis, usual in BASELINE_SETTINGS.items():
+        values = {getattr(key, axis) for key in cells}
+        if len(values) > 1 and usual not in values:
+            return {}
+        baseline[axis] = usual if len(values) > 1 else values.pop()
+    return baseline
 
 
 def machine_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
@@ -117,17 +171,43 @@ def _over_threads(measurements: pd.DataFrame) -> Iterator[Pairing]:
 
 def _settings(measurements: pd.DataFrame, axis: str, x_axis: str) -> Iterator[Pairing]:
     """Each precision or execution (`axis`) that a device supports against the one in BASELINE_SETTINGS."""
-    axes = series_axes(x_axis)
-    fixed = [name for name in (*axes, "device") if name != axis]
-    plain = BASELINE_SETTINGS[axis]
-    for key, rows in on_all_cores(measurements).groupby(fixed, sort=False):
-        offered = list(rows.loc[rows["status"] != "unsupported", axis].unique())
-        for contender in offered if plain in offered else ():
-            if contender != plain:
-                values = {**dict(zip(fixed, key, strict=True)), axis: contender}
-                series = {name: values[name] for name in axes}
-                sides = _sides(rows, axis, [plain, contender], x_axis)
-                yield Pairing(axis, series, str(values["device"]), plain, contender, sides, x_axis)
+    rows = on_all_cores(measurements)
+    yield from _on_same_device(rows, rows[axis], BASELINE_SETTINGS[axis], axis, [axis], x_axis)
+
+
+def _study_settings(rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
+    """Each combination of precision and execution against the study's `baseline_settings`."""
+    baseline = baseline_settings(list(rows[[*BASELINE_SETTINGS]].drop_duplicates().itertuples()))
+    varied = [axis for axis in baseline if rows[axis].nunique() > 1]
+    if varied:
+        names = rows[varied].agg(", ".join, axis=1)
+        plain = ", ".join(baseline[axis] for axis in varied)
+        yield from _on_same_device(rows, names, plain, "settings", [*BASELINE_SETTINGS], x_axis)
+
+
+def _protocols(rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
+    """Resident data against each protocol with data from the host."""
+    for protocol in FROM_HOST:
+        both = rows[rows["protocol"].isin([PROTOCOLS[0], protocol])]
+        yield from _on_same_device(both, both["protocol"], protocol, "protocol", ["protocol"], x_axis)
+
+
+def _on_same_device(
+    rows: pd.DataFrame, sides: pd.Series, baseline: str, pair: str, differing: Collection[str], x_axis: str
+) -> Iterator[Pairing]:
+    """Each side that a device supports against `baseline`; the sides differ only on the axes `differing`."""
+    if baseline not in set(sides) or sides.nunique() < 2:
+        return
+    axes = [*series_axes(x_axis), "device"]
+    for _, of_device in rows.assign(side=sides).groupby([axis for axis in axes if axis not in differing], sort=False):
+        offered = list(of_device.loc[of_device["status"] != "unsupported", "side"].unique())
+        for contender in offered if baseline in offered else ():
+            if contender != baseline:
+                both = of_device[of_device["side"].isin([baseline, contender])]
+                series = first_row(both.loc[both["side"] == contender, axes])
+                device = str(series.pop("device"))
+                trials = at_common_points(both, "side", X_AXES[x_axis])
+                yield Pairing(pair, series, device, baseline, str(contender), trials, x_axis)
 
 
 def _pairings_across_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:

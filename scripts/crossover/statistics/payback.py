@@ -74,24 +74,25 @@ def startups_of(measurements: pd.DataFrame) -> Floats:
     return startups_s
 
 
-def payback(contender: Jobs, baseline: Jobs) -> Interval | None:
+def payback(contender: Jobs, baseline: Jobs, sign: float) -> Interval | None:
     """Number of steps after which the side with the faster steps is ahead in total time, with its 95 % interval.
 
-    It is 0 if that side does not start later, and None without start-ups or without a significant difference per step.
-    With one trial on a side, any difference counts, and there is no interval. The interval contains all numbers of
-    steps at which the total times do not differ significantly (Fieller, "Some problems in interval estimation", 1954),
-    with Welch's degrees of freedom at the estimate. Its upper end is None if these numbers have no upper bound.
+    `sign` says which side that is: 1 the contender, -1 the baseline, 0 neither. It is that of the crossover between the
+    sides, so that both agree on where a step is significantly faster. The result is 0 if that side does not start
+    later. It is None without start-ups, with a sign of 0, or if the mean times of a step contradict the sign.
+
+    With one trial on a side, there is no interval. The interval contains all numbers of steps at which the total times
+    do not differ significantly (Fieller, "Some problems in interval estimation", 1954), with Welch's degrees of freedom
+    at the estimate. Its upper end is None if these numbers have no upper bound.
     """
-    if not contender.startups_s or not baseline.startups_s:
+    if not contender.startups_s or not baseline.startups_s or not sign:
         return None
-    faster, slower = sorted((contender, baseline), key=lambda jobs: jobs.step_s)
+    faster, slower = (contender, baseline) if sign > 0 else (baseline, contender)
     gain_s, extra_s = slower.step_s - faster.step_s, faster.startup_s - slower.startup_s
-    of_steps = [SampleMean.of(jobs.steps_s, jobs.step_resolution_s) for jobs in (slower, faster)]
-    low_gain_s = (of_steps[0] - of_steps[1]).interval().low
-    if gain_s <= 0 or (low_gain_s is not None and low_gain_s <= 0):
+    if gain_s <= 0:
         return None
     steps = max(extra_s / gain_s, 0.0)
-    if low_gain_s is None:
+    if min(len(faster.steps_s), len(slower.steps_s)) == 1:
         return Interval(steps)
     quantile = float(t_quantile((faster.total(steps) - slower.total(steps)).freedom))
     pairs = zip(faster.covariances(), slower.covariances(), strict=True)
@@ -101,5 +102,6 @@ def payback(contender: Jobs, baseline: Jobs) -> Interval | None:
     root = math.sqrt(max(half_linear**2 - square * constant, 0.0))
     if square > 0:
         return Interval(steps, *(max((half_linear + side * root) / square, 0.0) for side in (-1, 1)))
-    # No upper bound. If start-ups differ significantly, the set is everything above the only root above 0.
-    return Interval(steps, max((half_linear - root) / square, 0.0) if square and constant > 0 else 0.0)
+    # No upper bound. If the faster side starts significantly later, the set is everything above the only root above 0.
+    is_later = square and constant > 0 and extra_s > 0
+    return Interval(steps, max((half_linear - root) / square, 0.0) if is_later else 0.0)

@@ -52,12 +52,12 @@ def compare_with_references(
     (`SPEEDUP_SPREAD`; for CUDA graphs `GRAPH_SPREAD`).
     """
     if rows.empty:
-        return crossovers_of(rows, x_axes), ratios_of(rows)
+        return crossovers_of(rows, x_axes), ratios_of(rows, x_axes)
     trials_here = measurements.merge(rows[SHARED].drop_duplicates(), on=SHARED)
     columns = ["machine", *KEPT]
     joined = pd.concat([trials_here[columns].astype(object), rows[columns].astype(object)], ignore_index=True)
     names = set(rows["machine"])
-    ratios = _across(ratios_of(joined), names, ("device", "machine"))
+    ratios = _across(ratios_of(joined, x_axes), names, ("device", "machine"))
     scaled = _beside_this_cpu(joined, ratios, x_axes)
     tables = [
         _across(crossovers_of(_on_other_hosts(trials, names, quantile), x_axes, prices), names, ("device",))

@@ -317,10 +317,11 @@ SUMMARIES = _axes(CELL_AXES) | {
 RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_of_record(["parameters"]),
     "pair": _text(
-        "kind of comparison: device, settings, protocol, machine, reference or bound; the axes are the contender's"
+        "kind of comparison: device, precision, execution, settings, protocol, machine, reference or bound; the axes "
+        "are the contender's"
     ),
     "device": _text("the contender's device"),
-    "baseline": _text("a CPU side, the baseline settings, a protocol with data from the host, or a machine"),
+    "baseline": _text("a CPU side, a baseline precision, execution or both, a protocol, or a machine"),
     "baseline_machine": _text("machine of the baseline"),
     "baseline_threads": _count("threads of the baseline, if it is a CPU"),
     "contender": _text("name of the contender; for pair `bound` the highest roof: launch, compute or memory"),
@@ -337,8 +338,8 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     **_estimate(
         "payback_steps{}",
         "number of steps after which the side with the faster steps is ahead in total time, start-up included; 0 if "
-        "that side is ahead from the first step on; empty without start-ups, or without a significant difference in "
-        "step time",
+        "that side is ahead from the first step on; empty without start-ups, or where the sides' crossover has no "
+        "significant difference in step time",
         "steps",
         ends="end of the 95 % set of `{}`; empty if the set is open, or with one trial",
     ),

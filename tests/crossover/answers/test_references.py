@@ -323,8 +323,11 @@ class TestThresholds:
         named = 0
         for _ in range(60):
             scattered = cells.assign(step_time_s=np.exp(random.normal(0, spread, len(cells))))
-            crossovers = crossovers_of(scattered, {STUDY: "size"})
-            like = replace(cpu_alone, measurements=scattered, crossovers=crossovers, ratios=ratios_of(scattered))
+            x_axes = {STUDY: "size"}
+            crossovers = crossovers_of(scattered, x_axes)
+            like = replace(
+                cpu_alone, measurements=scattered, crossovers=crossovers, ratios=ratios_of(scattered, x_axes)
+            )
             (series,) = thresholds_of(like, "today")["thresholds"]
             assert series["single_trial"] == single_trial
             named += any(

@@ -78,6 +78,15 @@ def test_a_bar_is_inconclusive_within_the_interval(
         assert [part["share"] for part in parts] == pytest.approx(shares)
 
 
+def test_a_bar_of_two_settings_on_a_device_names_both() -> None:
+    parts = bar_of(answer(winner="bf16 on the GPU", loser="fp32 on the GPU"))
+    assert [(part["side"], part["label"]) for part in parts] == [
+        ("other", "fp32"),
+        ("inconclusive", "…"),
+        ("gpu", "bf16"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("columns", "shown"),
     [

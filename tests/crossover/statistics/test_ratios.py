@@ -7,14 +7,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
 
 Row = Callable[..., dict[str, Any]]
 
 
-def ratios(rows: list[dict[str, Any]], pair: str) -> list[dict[str, Any]]:
-    return [ratio for ratio in records(ratios_of(pd.DataFrame(rows))) if ratio["pair"] == pair]
+def ratios(rows: list[dict[str, Any]], pair: str, x_axis: str = "size") -> list[dict[str, Any]]:
+    of_pairs = ratios_of(pd.DataFrame(rows), {row["study"]: x_axis for row in rows})
+    return [ratio for ratio in records(of_pairs) if ratio["pair"] == pair]
 
 
 def values(pairs: list[dict[str, Any]], *columns: str) -> dict[tuple[Any, ...], float]:
@@ -63,6 +65,46 @@ def test_settings_are_compared_with_the_plain_ones_on_the_same_device(row: Row) 
         ("cuda", "fp32, compile", "fp32, eager"): 4,
         ("cuda", "bf16, compile", "fp32, eager"): 8,
     }
+
+
+@pytest.mark.parametrize("x_axis", ["size", "cpu_threads"])
+def test_each_setting_is_compared_with_the_plain_one_of_its_axis(row: Row, x_axis: str) -> None:
+    """The pairs of crossovers, by axis: `bf16, compile` with `fp32, compile` and with `bf16, eager`."""
+    times = {("fp32", "eager"): 8e-3, ("bf16", "eager"): 4e-3, ("fp32", "compile"): 2e-3, ("bf16", "compile"): 0.5e-3}
+    rows = [
+        row(device="cuda", precision=precision, execution=execution, step_time_s=time)
+        for (precision, execution), time in times.items()
+    ]
+    by_precision, by_execution = (ratios(rows, pair, x_axis) for pair in ("precision", "execution"))
+    assert values(by_precision, "execution", "contender", "baseline") == {
+        ("eager", "bf16", "fp32"): 2,
+        ("compile", "bf16", "fp32"): 4,
+    }
+    assert values(by_execution, "precision", "contender", "baseline") == {
+        ("fp32", "compile", "eager"): 4,
+        ("bf16", "compile", "eager"): 8,
+    }
+
+
+@pytest.mark.parametrize("x_axis", ["size", "parameters"])
+def test_each_crossover_has_its_ratios(row: Row, x_axis: str) -> None:
+    """Every pair of the crossovers, of two machines with two precisions and executions, has a ratio at each size."""
+    rows = [
+        row(
+            **{"machine": machine, "device": device, "precision": precision, "execution": execution},
+            **{"size": size, "parameters": 10 * size},
+        )
+        for machine in ("a", "b")
+        for device in ("cpu", "cpu-1", "cuda")
+        for precision in ("fp32", "bf16")
+        for execution in ("eager", "compile")
+        for size in (2, 3)
+    ]
+    table, x_axes = pd.DataFrame(rows), {"disc_depth": x_axis}
+    sides = ["pair", "machine", "device", "precision", "execution", "baseline", "baseline_machine", "contender"]
+    crossovers = crossovers_of(table, x_axes).query("cost == 'time'")
+    counts = ratios_of(table, x_axes).groupby(sides).size()
+    assert {counts[tuple(crossover)] for crossover in crossovers[sides].to_numpy()} == {2}
 
 
 @pytest.mark.parametrize(
