@@ -28,14 +28,14 @@ from crossover.tables.frames import records, rows_with
 from crossover.tables.labels import name_by
 from crossover.tables.run_tables import RunTables, table_of
 
-LISTS = ("near", "winner_configurations", "loser_configurations", "caveats")
+LISTS = ("near", "compared_at", "winner_configurations", "loser_configurations", "caveats")
 """Columns whose empty value is an empty list."""
 
 
 def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """One row per answer, study by study; `studies` maps names to study files completed with defaults."""
     rows = [
-        {"study": name, "machine": HERE, "main": False} | {column: [] for column in LISTS} | row
+        {"study": name, "machine": HERE, "main": False, "holds_in_runs": False} | {column: [] for column in LISTS} | row
         for name, spec in studies.items()
         for row in _study_answers(by_relevance(tables.of_study(name), name, spec), spec)
     ]

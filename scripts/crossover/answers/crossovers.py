@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,11 +61,39 @@ def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row
     if (crossovers["pair"] == "device").any():
         rows += [(row, False) for row in records(headline_rows(tables.crossovers, second=True))]
     varied_axes = {axis: varying(tables.cells, series_axes(axis)) for axis in {row["x_axis"] for row, _ in rows}}
-    return [
+    answers = [
         _answer(row, tables, varied_axes[row["x_axis"]], with_product_names)
         | {"main": is_main, "capacity": _steps_of_run(steps_per_run, row)}
         for row, is_main in rows
     ]
+    return list(_said_once(answers))
+
+
+def _said_once(answers: Sequence[Row]) -> Iterator[Row]:
+    """The answers; where a crossover of runs is that of steps, the latter says so, and the former is no main answer."""
+    for answer in answers:
+        other_cost = {"time": "run", "run": "time"}.get(answer["cost"])
+        twin = next((other for other in answers if other["cost"] == other_cost and _is_same(answer, other)), None)
+        if twin is None:
+            yield answer
+        elif other_cost == "run":
+            yield answer | {"holds_in_runs": True, "capacity": twin["capacity"]}
+        else:
+            yield answer | {"main": False}
+
+
+SAME = 1.02
+"""Maximum factor between two crossovers, and between the ends of their intervals, that count as the same."""
+
+
+def _is_same(first: Row, second: Row) -> bool:
+    """Whether two crossovers have the same sides and status, and lie at the same place if they have one."""
+    if any(first[name] != second[name] for name in ("machine", "series", "winner", "loser", "status", "unit")):
+        return False
+    if first["value"] is None or second["value"] is None:
+        return first["status"] in ("below_range", "above_range")
+    places = [(first[name], second[name]) for name in ("value", "low", "high")]
+    return all(one == other if None in (one, other) else 1 / SAME <= one / other <= SAME for one, other in places)
 
 
 def _steps_of_run(steps_per_run: StepsPerRun, row: Mapping[str, Any]) -> int | None:
@@ -362,6 +390,8 @@ def _best_answer(
     if {row["baseline"], row["contender"]} <= set(times):
         speedups = (times[row["baseline"]] / times[row["contender"]]).dropna()
         columns |= _reach(row, speedups, contender, baseline)
+        if len(speedups) < candidates[row["x_axis"]].nunique():
+            columns["compared_at"] = speedups.index.tolist()
     winner, loser = ("baseline", "contender") if columns["winner"] == baseline else ("contender", "baseline")
     plain = _plainest(headlines, row["precision"].partition("+")[0])
     both_cross = plain["status"] == row["status"] == "bracketed"

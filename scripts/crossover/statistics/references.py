@@ -65,7 +65,12 @@ def compare_with_references(
         for quantile in (0.0, -NORMAL_QUANTILE, NORMAL_QUANTILE)
     ]
     rows_of = [records(table) for table in tables]
-    return table_of("crossovers", [reduce(spanned, alike) for alike in zip(*rows_of, strict=True)]), ratios
+    return table_of("crossovers", [_merged(alike) for alike in zip(*rows_of, strict=True)]), ratios
+
+
+def _merged(estimates: Sequence[Row]) -> Row:
+    merged: Row = reduce(spanned, estimates)
+    return {**merged, **significant_in_all(estimates)}
 
 
 EAGER_SPREAD, GRAPH_SPREAD = 0.26, 0.04
@@ -146,6 +151,16 @@ def spanned(here: Row, there: Row) -> Row:
     highs = {name: upper[name] for name in base if name.startswith(prefix) and name.endswith("_high")}
     has_end = any(end is not None for end in (*lows.values(), *highs.values()))
     return {**base, **lows, **highs, **({} if has_end else undecided)}
+
+
+def significant_in_all(estimates: Sequence[Row]) -> dict[str, float | None]:
+    """Up to and from which point the GPU is significantly slower and faster in each of several estimates.
+
+    Hence neither lies within the interval that covers all of them. A value is None if it is in any estimate.
+    """
+    furthest = {"slower_up_to": min, "faster_from": max}
+    ends = {name: [row[name] for row in estimates] for name in furthest}
+    return {name: None if None in values else furthest[name](values) for name, values in ends.items()}
 
 
 _ESTIMATES = [f"crossover{unit}{end}" for unit in ("", "_size", "_parameters") for end in ENDS]

@@ -678,6 +678,12 @@ ANSWERS = {
     ),
     "ratio_low": Column("if one side leads: its minimum speed-up in the range of its lead"),
     "ratio_high": Column("if one side leads: its maximum speed-up in the range of its lead"),
+    "compared_at": _many(
+        "for devices at their best: the points on the x axis at which they are compared, if others were measured"
+    ),
+    "holds_in_runs": Column(
+        "for a crossover of steps: whether that of whole runs, start-up included, is the same within 2 %", dtype="bool"
+    ),
     "near": _many(
         "points on the x axis that the caveat is about; without a caveat, the crossings; for a ranking, the first and "
         "last point of each first place"
@@ -687,7 +693,8 @@ ANSWERS = {
     "startup_s": Column("absolute difference between the start-ups of both sides", "s"),
     "capacity": Column(
         "for memory: the device's memory in B; for memory settings: the highest peak in B; for a largest batch: the "
-        "memory limit in B; for quality: the equivalence margin; for a crossover of runs: the steps of a run"
+        "memory limit in B; for quality: the equivalence margin; for a crossover of runs, or of steps that holds in "
+        "runs: the steps of a run"
     ),
     "lost": _count("number of cells that ran out of memory"),
     "lost_place": _text("the smallest cell that ran out of memory"),

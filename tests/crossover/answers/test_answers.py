@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,20 @@ def test_longer_start_up_is_paid_back_and_moves_the_crossover_of_whole_runs(
             curve = PchipInterpolator(np.log(SIZES), np.log(ratios))
             assert answer["value"] == pytest.approx(float(np.exp(curve.roots(extrapolate=False)[0])), rel=0.01)
             assert answer["low"] < answer["value"] < answer["high"]
+
+
+@pytest.mark.parametrize("gpu_s", [2e-3, 50e-6])
+def test_a_crossover_of_runs_that_is_that_of_steps_is_said_once(series: Row, gpu_s: float) -> None:
+    """In a million steps, a start-up of 2 s more is at most 2 % of the shortest run, of 100 s."""
+    answered = answers(with_startups(series(gpu_s)), study(steps_per_run=10**6))
+    steps, run = of_kind(answered, "crossover")
+    assert (steps["cost"], steps["main"], steps["holds_in_runs"], steps["capacity"]) == ("time", True, True, 10**6)
+    assert (run["cost"], run["main"], run["holds_in_runs"]) == ("run", False, False)
+    assert "the same in a run of 1,000,000 steps, start-up included" in WORDS.notes(steps)
+    shorter = answers(with_startups(series(2e-3)), study(steps_per_run=10**4))
+    assert [(answer["main"], answer["holds_in_runs"]) for answer in of_kind(shorter, "crossover")] == [
+        (True, False)
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -610,9 +624,22 @@ def graphs(row: Row, seconds: float) -> list[dict[str, Any]]:
     return gpu_cells(row, *((seconds, {"size": size, "parameters": 7 * size, **axes}) for size in SIZES))
 
 
-def with_candidates() -> dict[str, Any]:
-    candidates = {"executions": ["cuda-graph"], "sizes": list(SIZES)}
+def with_candidates(sizes: Sequence[int] = SIZES) -> dict[str, Any]:
+    candidates = {"executions": ["cuda-graph"], "sizes": list(sizes)}
     return study(candidates=candidates, precisions=["fp32"], executions=["eager"], cpu_threads=[])
+
+
+def test_an_answer_on_tuned_devices_names_the_sizes_at_which_they_are_compared(series: Row, row: Row) -> None:
+    """Graphs of 50 us, measured at two of three sizes, at which the CPU takes 1 and 10 ms."""
+    at_two = [trial for trial in graphs(row, 5e-5) if trial["size"] != 1000]
+    best = only(answers([*series(5e-3), *at_two], with_candidates((100, 10_000))), "best")
+    assert (best["status"], best["compared_at"]) == ("below_range", [100, 10_000])
+    assert "GPU faster at 100 and 10,000 linear layers, 2.00 to 200x" in WORDS.statement(best)
+    assert "at every size compared" in WORDS.summed([best, best])
+    assert "compared at 100 and 10,000 linear layers" in WORDS.notes(best | {"status": "edge_tie"})
+    everywhere = only(answers([*series(5e-3), *graphs(row, 5e-5)], with_candidates()), "best")
+    assert everywhere["compared_at"] == []
+    assert "GPU faster at every size measured" in WORDS.statement(everywhere)
 
 
 def test_tuned_devices_have_configurations_and_a_shifted_crossover(series: Row, row: Row) -> None:

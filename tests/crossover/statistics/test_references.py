@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crossover.statistics.references import spanned
+from crossover.statistics.references import significant_in_all, spanned
 
 
 def crossover(status: str, at: float | None = None, *, trials: int = 3, **ends: float) -> dict[str, Any]:
@@ -67,3 +67,11 @@ def test_the_bracket_of_a_single_trial_covers_both() -> None:
     crossing = spanned(here, there)
     assert (crossing["crossover"], crossing["bracket_low"], crossing["bracket_high"]) == (35, 10, 40)
     assert (crossing["crossover_low"], crossing["crossover_high"]) == (None, None)
+
+
+def test_a_side_is_significantly_faster_only_beyond_the_interval_of_all_estimates() -> None:
+    """One estimate, up to 1,007, has the GPU significantly faster from 2,804 on, the other from 703 on."""
+    narrow = {"slower_up_to": 176, "faster_from": 703}
+    wide = {"slower_up_to": 45, "faster_from": 2804}
+    assert significant_in_all([narrow, wide]) == {"slower_up_to": 45, "faster_from": 2804}
+    assert significant_in_all([narrow, wide | {"faster_from": None}]) == {"slower_up_to": 45, "faster_from": None}
