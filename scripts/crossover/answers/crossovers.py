@@ -201,6 +201,8 @@ def crossover_columns(row: Mapping[str, Any], contender: str, baseline: str) -> 
         "cost": row["cost"],
         "bracket_low": row["bracket_low"],
         "bracket_high": row["bracket_high"],
+        "sure_low": row["sure_low"],
+        "sure_high": row["sure_high"],
         "near": row["caveat_at"] if row["caveat"] else row["roots"],
         "reason": None if decided else row["caveat"],
         "trials": row["trials"],

@@ -45,6 +45,9 @@ class Crossover:
     """The largest size at which the contender is significantly slower, corrected for the number of sizes."""
     faster_from: float | None = None
     """The smallest size at which the contender is significantly faster, corrected for the number of sizes."""
+    sure: tuple[float, float] | None = None
+    """The nearest sizes below and above the crossover at which a side is significantly faster, corrected likewise. The
+    crossover lies between them, whatever the curve between sizes. None without intervals."""
     unsure: tuple[float, ...] = ()
     """Sizes without a significant difference."""
 
@@ -147,7 +150,10 @@ def _single_crossing(
     low, high = _interval(curve, zeros[0], zeros[-1]) if advantages.has_intervals else (None, None)
     others = [math.exp(zero.log_size) for zero in all_zeros if zero not in zeros]
     size = _root(advantages, zero)
-    return Crossover(status, size, low, high, bracket, (size,), **_caveat("may_cross_again", others[:1]))
+    found = Crossover(status, size, low, high, bracket, (size,), **_caveat("may_cross_again", others[:1]))
+    if not advantages.has_intervals:
+        return found
+    return replace(found, sure=(float(advantages.sizes[change[0]]), float(advantages.sizes[change[1]])))
 
 
 def _interval(curve: Curve, first: _Zero, last: _Zero) -> tuple[float, float]:

@@ -25,6 +25,9 @@ LEVEL = 0.96
 STEPS = 32
 """Number of steps in which a gap between sizes is searched for an end of the set."""
 
+STAIR = 1.5
+"""A gap is a stair if it is more than this many times as steep as both gaps beside it; chosen by simulation."""
+
 WITHOUT_ERROR = SampleMean(0.0, 0.0, 1)
 
 
@@ -139,6 +142,7 @@ class Curve:
 
         The error is t x se plus the bend. se and its degrees of freedom are those of a point on the straight line
         between both ends of the gap. The bend is the distance of L~ from that line or, if larger, from `_kinked`.
+        Between the ends of a stair it is infinite.
         """
         advantages = self.advantages
         (low, high), (v_low, v_high), (f_low, f_high) = (
@@ -150,7 +154,21 @@ class Curve:
         variance = _weighed(v_low, v_high, share, 2)
         trials = advantages.errors(variance, _weighed(f_low, f_high, share, 4))
         bend = np.maximum(np.abs(value - line), np.abs(value - self._kinked(gap, share, line)))
+        if self.is_stair(gap):
+            bend = np.where((share > 0) & (share < 1), np.inf, bend)
         return np.asarray(np.abs(value) - bend - trials)
+
+    def is_stair(self, gap: int) -> bool:
+        """True if the gap is more than STAIR times as steep as both gaps beside it, so that L may step anywhere in it."""
+        if not 0 < gap < len(self.log_sizes) - 2:
+            return False
+        before, middle, after = np.abs(self._slopes(gap)).tolist()
+        return bool(middle > STAIR * max(before, after))
+
+    def _slopes(self, gap: int) -> Floats:
+        """The slopes of the straight lines through the gap before, this gap and the gap after."""
+        around = slice(gap - 1, gap + 3)
+        return np.diff(self.advantages.mean[around]) / np.diff(self.log_sizes[around])
 
     def _kinked(self, gap: int, share: Floats, line: Floats) -> Floats:
         """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only.
@@ -160,11 +178,10 @@ class Curve:
         """
         if not 0 < gap < len(self.log_sizes) - 2:
             return line
-        sizes, mean = self.log_sizes[gap - 1 : gap + 3], self.advantages.mean[gap - 1 : gap + 3]
-        slopes = np.diff(mean) / np.diff(sizes)
-        log_size = sizes[1] + share * (sizes[2] - sizes[1])
-        before = mean[1] + slopes[0] * (log_size - sizes[1]) - line
-        after = mean[2] + slopes[2] * (log_size - sizes[2]) - line
+        slopes, (start, end) = self._slopes(gap), self.log_sizes[gap : gap + 2]
+        log_size = start + share * (end - start)
+        before = self.advantages.mean[gap] + slopes[0] * (log_size - start) - line
+        after = self.advantages.mean[gap + 1] + slopes[2] * (log_size - end) - line
         nearer = np.where(np.abs(before) < np.abs(after), before, after)
         return line + np.where(before * after > 0, nearer, 0.0)
 
@@ -175,9 +192,16 @@ class Curve:
             shares = np.linspace((log_size - start) / (end - start), 1.0 if step > 0 else 0.0, STEPS + 1)
             left = np.flatnonzero(self.excess(gap, shares)[1:] > 0)
             if len(left):
-                return math.exp(start + (end - start) * self._edge(gap, *shares[left[0] : left[0] + 2].tolist()))
+                return self._size_at(gap, self._edge(gap, *shares[left[0] : left[0] + 2].tolist()))
             gap, log_size = gap + step, end if step > 0 else start
         return None
+
+    def _size_at(self, gap: int, share: float) -> float:
+        """The size at a share of the way through a gap; exact at the gap's ends."""
+        if share in (0.0, 1.0):
+            return float(self.advantages.sizes[gap + round(share)])
+        start, end = self.log_sizes[gap : gap + 2].tolist()
+        return math.exp(start + (end - start) * share)
 
     def _edge(self, gap: int, inside: float, outside: float) -> float:
 
@@ -185,7 +209,7 @@ class Curve:
             return float(self.excess(gap, np.array([share]))[0])
 
         at_inside = excess(inside)
-        if math.isinf(at_inside):  # no error is known at one end of the gap
+        if math.isinf(at_inside):  # at a stair, or if no error is known at one end of the gap
             return outside
         return _root(excess, inside, outside, 1e-10)
 

@@ -126,6 +126,7 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
     x = trials[x_axis]
     crossover = crossover_of_pairing(pairing, cost)
     low, high = crossover.bracket or (None, None)
+    sure_low, sure_high = crossover.sure or (None, None)
     unknown = _unknown_side(pairing, cost)
     baseline_device = pairing.baseline if pairing.pair in ("device", "best") else pairing.device
     measured = trials[trials[cost].notna()]
@@ -149,6 +150,8 @@ def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
         "bracket_high": high,
         "slower_up_to": crossover.slower_up_to,
         "faster_from": crossover.faster_from,
+        "sure_low": sure_low,
+        "sure_high": sure_high,
         "roots": list(crossover.roots),
         "trials": min(Counter(zip(measured[x_axis], measured["side"], strict=True)).values(), default=0),
         "size_name": trials["size_name"].iloc[0],

@@ -65,12 +65,7 @@ def compare_with_references(
         for quantile in (0.0, -NORMAL_QUANTILE, NORMAL_QUANTILE)
     ]
     rows_of = [records(table) for table in tables]
-    return table_of("crossovers", [_merged(alike) for alike in zip(*rows_of, strict=True)]), ratios
-
-
-def _merged(estimates: Sequence[Row]) -> Row:
-    merged: Row = reduce(spanned, estimates)
-    return {**merged, **significant_in_all(estimates)}
+    return table_of("crossovers", [reduce(spanned, alike) for alike in zip(*rows_of, strict=True)]), ratios
 
 
 EAGER_SPREAD, GRAPH_SPREAD = 0.26, 0.04
@@ -132,8 +127,14 @@ def spanned(here: Row, there: Row) -> Row:
     """Merge two estimates of a crossover: the result is the less certain estimate (LEAST_SURE).
 
     Its interval (with single trials, its bracket) is extended to cover both estimates. It is open towards an estimate
-    beyond the measured range. Contradicting estimates give `undecided`.
+    beyond the measured range. A side is significantly faster where both estimates say so. Contradicting estimates give
+    `undecided`.
     """
+    significant = {
+        name: None if None in (here[name], there[name]) else further(here[name], there[name])
+        for name, further in SIGNIFICANT.items()
+    }
+    here, there = {**here, **significant}, {**there, **significant}
     statuses = {there["status"], here["status"]}
     undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}
     if len(statuses) > 1 and ("reversed" in statuses or statuses == {"below_range", "above_range"}):
@@ -153,17 +154,9 @@ def spanned(here: Row, there: Row) -> Row:
     return {**base, **lows, **highs, **({} if has_end else undecided)}
 
 
-def significant_in_all(estimates: Sequence[Row]) -> dict[str, float | None]:
-    """Up to and from which point the GPU is significantly slower and faster in each of several estimates.
-
-    Hence neither lies within the interval that covers all of them. A value is None if it is in any estimate.
-    """
-    furthest = {"slower_up_to": min, "faster_from": max}
-    ends = {name: [row[name] for row in estimates] for name in furthest}
-    return {name: None if None in values else furthest[name](values) for name, values in ends.items()}
-
-
 _ESTIMATES = [f"crossover{unit}{end}" for unit in ("", "_size", "_parameters") for end in ENDS]
+SIGNIFICANT = {"slower_up_to": min, "faster_from": max, "sure_low": min, "sure_high": max}
+"""Columns of points with a significant difference, with the choice of the point that holds in two estimates."""
 ESTIMATED = ("bracketed", "reversed", "edge_tie")
 """Statuses of crossovers with an interval or bracket, which may be open."""
 LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATED, "below_range", "above_range")

@@ -69,6 +69,9 @@ def plan_refinement(
        trials comes before.
     3. The last stage adds `extra_trials` at the sizes of a bracket if the interval is unknown or wider than the target.
 
+    At a stair, the interval is the whole bracket, which trials at its ends cannot narrow. Stages 2 and 3 then halve the
+    bracket instead, if the run has `bisections`.
+
     `crossover` is over sizes. New sizes are multiples of `granularity`, or are taken from `sizes` if the workload can
     build only these. `to_x` maps a size to the x axis, on which the target width is defined.
     """
@@ -84,6 +87,10 @@ def plan_refinement(
     width = half_width(crossover, to_x)
     if bracketed and width is not None and width <= refinement.target_width:
         return Plan("narrow_enough")
+    if refinement.bisections and bracketed and (crossover.low, crossover.high) == crossover.bracket:
+        halved = _bisect(crossover, measured, granularity, sizes)
+        if halved.sizes:
+            return halved
     near = _inconclusive_sizes(crossover, sorted(measured), single_trials=number == 0 and refinement.first(trials) == 1)
     return Plan("add_trials", trials=dict.fromkeys(near, targets[number])) if near else Plan("decided")
 

@@ -384,6 +384,11 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
         "smallest measured point at which the contender is significantly faster, simultaneously over all points; empty "
         "without such a point, or without intervals"
     ),
+    "sure_low": Column(
+        "largest measured point below the crossover at which a side is significantly faster, simultaneously over all "
+        "points; empty without a single crossover, or without intervals"
+    ),
+    "sure_high": Column("smallest such point above the crossover"),
     **_estimate("crossover_size{}", "the crossover as a size, interpolated", ends=END_OF_SET),
     **_estimate("crossover_parameters{}", "the crossover in trainable parameters, interpolated", ends=END_OF_SET),
     "roots": _many("all points on the x axis at which the sides cross"),
@@ -670,6 +675,8 @@ ANSWERS = {
         "point of the value"
     ),
     "bracket_high": Column("upper end of a crossover's bracket"),
+    "sure_low": Column("largest measured point below a crossover at which a side is significantly faster"),
+    "sure_high": Column("smallest such point above the crossover"),
     "smallest": Column("smallest value on the x axis at which both compared sides have a time"),
     "largest": Column("largest value on the x axis at which both compared sides have a time"),
     "reach": Column(

@@ -14,7 +14,7 @@ from scipy import optimize, stats
 from scipy.interpolate import PchipInterpolator
 
 from crossover.statistics.crossover import Crossover, estimate_crossover
-from crossover.statistics.crossover_curve import LEVEL, MOST_WRONG, advantages_of_table
+from crossover.statistics.crossover_curve import LEVEL, MOST_WRONG, STAIR, advantages_of_table
 from crossover.statistics.intervals import CLOCK_RESOLUTION, ENERGY_RESOLUTION
 
 Trials = Mapping[float, tuple[Sequence[float], Sequence[float]]]
@@ -186,6 +186,10 @@ def independent(cells: Trials) -> tuple[float, float, float]:
         t = stats.t.ppf((1 + LEVEL) / 2, weighed.sum() ** 2 / (weighed**2 / freedom[j : j + 2]).sum())
         line = (1 - w) * mean[j] + w * mean[j + 1]
         bend = abs(value - line)
+        if 0 < j < len(x) - 2:
+            before, slope, after = np.abs(np.diff(mean)[j - 1 : j + 2] / np.diff(x)[j - 1 : j + 2])
+            if slope > STAIR * max(before, after):
+                bend = math.inf
         if 0 < j < len(x) - 2:  # the nearer of both neighbouring lines if they are on the same side of `line`
             led = [np.polyval(np.polyfit(x[k : k + 2], mean[k : k + 2], 1), point) for k in (j - 1, j + 1)]
             if (led[0] > line) == (led[1] > line):

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from crossover.statistics.references import significant_in_all, spanned
+from crossover.statistics.references import SIGNIFICANT, spanned
 
 
 def crossover(status: str, at: float | None = None, *, trials: int = 3, **ends: float) -> dict[str, Any]:
     """A crossover with an interval or, for single trials, a bracket; parameters are ten times the size."""
-    empty = dict.fromkeys(["crossover_low", "crossover_high", "bracket_low", "bracket_high"])
+    names = ["crossover_low", "crossover_high", "bracket_low", "bracket_high", *SIGNIFICANT]
+    empty = dict.fromkeys(names)
     crossing = {"status": status, "trials": trials, "crossover": at, "caveat_at": []} | empty | ends
     for of, scale in (("size", 1), ("parameters", 10)):
         interval = {name: crossing[f"crossover{name}"] for name in ("", "_low", "_high")}
@@ -69,9 +70,10 @@ def test_the_bracket_of_a_single_trial_covers_both() -> None:
     assert (crossing["crossover_low"], crossing["crossover_high"]) == (None, None)
 
 
-def test_a_side_is_significantly_faster_only_beyond_the_interval_of_all_estimates() -> None:
+def test_a_side_is_significantly_faster_only_where_all_estimates_say_so() -> None:
     """One estimate, up to 1,007, has the GPU significantly faster from 2,804 on, the other from 703 on."""
-    narrow = {"slower_up_to": 176, "faster_from": 703}
-    wide = {"slower_up_to": 45, "faster_from": 2804}
-    assert significant_in_all([narrow, wide]) == {"slower_up_to": 45, "faster_from": 2804}
-    assert significant_in_all([narrow, wide | {"faster_from": None}]) == {"slower_up_to": 45, "faster_from": None}
+    narrow = between(300, 400, 600) | {"slower_up_to": 176, "faster_from": 703}
+    wide = between(200, 500, 1007) | {"slower_up_to": 45, "faster_from": 2804}
+    both = spanned(narrow, wide)
+    assert (both["slower_up_to"], both["faster_from"]) == (45, 2804)
+    assert spanned(narrow, wide | {"faster_from": None})["faster_from"] is None
