@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.answers.answers import answers_of
+from crossover.answers.family import together_of
 from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
 from crossover.config.studies import Candidates, asks_for_crossovers, second_axis
@@ -17,7 +18,7 @@ from crossover.statistics.best import of_own_grid, standings_of
 from crossover.statistics.bottlenecks import with_bottlenecks
 from crossover.statistics.bounds import bounds_of
 from crossover.statistics.cells import summarise
-from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.crossovers import crossovers_of, lines_of, table_of_lines
 from crossover.statistics.latencies import latencies_of
 from crossover.statistics.machines import machines_of
 from crossover.statistics.payback import STARTUP_COLUMNS
@@ -72,27 +73,33 @@ def analyse(
     reference_cells = with_facts(summarise(reference_trials, prices=prices, origin="reference"), references)
     bounds = bounds_of(cells, measurements, references, reference_trials)
     ranked = {name: axis for name, axis in x_axes.items() if asks_for_crossovers(studies[name]["figures"])}
+    lines = lines_of(all_compared, x_axes, prices, candidates, runs)
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
         cells=with_cell_columns(with_bottlenecks(cells, measurements), standings, CANDIDATES),
         candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
         reference_cells=reference_cells,
-        ratios=_joined(ratios_of(compared, x_axes), reference_ratios, bounds),
-        crossovers=_joined(
-            crossovers_of(all_compared, x_axes, prices, candidates, runs),
-            reference_crossovers,
-            _second_axes(compared, studies),
-        ),
+        ratios=ratios_of(compared[~compared["study"].isin(ranked)], x_axes),
         machines=machines_of(_joined(cells, reference_cells), ranked, runs),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
         searched_cells=searches,
     )
+    together = {
+        name: together_of(tables.of_study(name), name, study, [line for line in lines if line.study == name])
+        for name, study in studies.items()
+    }
+    tables = replace(
+        tables,
+        ratios=_joined(ratios_of(compared, x_axes, together), reference_ratios, bounds),
+        crossovers=_joined(table_of_lines(lines, together), reference_crossovers, _second_axes(compared, studies)),
+        latencies=latencies_of(measurements, together),
+    )
     claims = [
         claim for name, study in studies.items() for claim in claims_of(name, study["published"], study["claims"])
     ]
-    tables = replace(tables, claims=check_claims(claims, tables, runs))
+    tables = replace(tables, claims=check_claims(claims, tables, runs, together))
     return replace(tables, answers=answers_of(tables, studies))
 
 

@@ -68,12 +68,13 @@ def estimate_crossover(
     resolution: float = CLOCK_RESOLUTION,
     *,
     constant: bool = False,
+    together: int = 1,
 ) -> Crossover:
     """Estimate the size at which `contender` and `baseline` take the same time, with its 95 % set.
 
     `measurements` has columns size, side, trial and step_time_s (seconds, or another cost; NaN if a trial has none).
     `resolution` is a share of the cost (`crossover.statistics.intervals.RESOLUTIONS`). With `constant`, the contender
-    has the same trials at every size.
+    has the same trials at every size. `together` is the number of comparisons for which significance is corrected.
 
     A size is used if both sides have a time. There is an interval only if each side has two trials at two sizes, or at
     the only size. Otherwise the status is based on leads of ONE_TRIAL_LEAD.
@@ -85,7 +86,8 @@ def estimate_crossover(
         raise ValueError("every measurement needs a size: a finite number above 0")
     if not (measurements["side"] == contender).any():
         return Crossover("no_accelerator")
-    return crossover_of(advantages_of_table(measurements, baseline, contender, resolution, constant=constant))
+    advantages = advantages_of_table(measurements, baseline, contender, resolution, constant=constant)
+    return crossover_of(replace(advantages, together=together))
 
 
 def crossover_of(advantages: Advantages) -> Crossover:

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crossover.statistics.intervals import CLOCK_RESOLUTION, Floats, SampleMean, has_intervals, sure_signs, t_errors
+from crossover.statistics.intervals import (
+    CLOCK_RESOLUTION,
+    Floats,
+    SampleMean,
+    has_intervals,
+    p_values,
+    sure_signs,
+    t_errors,
+)
 from crossover.statistics.shrinkage import with_shared_spread
 
 MOST_WRONG = 0.025
@@ -48,6 +56,8 @@ class Advantages:
     shared: SampleMean = WITHOUT_ERROR
     """Mean of the contender if it is the same cell at every size, else WITHOUT_ERROR. Its error is common to all sizes,
     so `variance` and `fourth` exclude it."""
+    together: int = 1
+    """Number of comparisons for which the significant signs are corrected, of which this series is one."""
 
     @property
     def has_intervals(self) -> bool:
@@ -60,11 +70,25 @@ class Advantages:
     def sure_signs(self) -> Floats:
         """The sign of L at each size (-1, 0 or 1), or 0 where it is not significant.
 
-        The one-sided level at each size is MOST_WRONG / max(3, number of sizes) (Bonferroni). Thus it is always
-        stricter than that of the 95 % set.
+        The one-sided level at each size is MOST_WRONG / (`together` x max(3, number of sizes)) (Bonferroni). Thus it is
+        always stricter than that of the 95 % set.
         """
-        errors = self.errors(self.variance, self.fourth, max(3, len(self.sizes)), 1 - 2 * MOST_WRONG)
+        errors = self.errors(self.variance, self.fourth, self.together * self._tests, 1 - 2 * MOST_WRONG)
         return sure_signs(self.mean, errors)
+
+    def p_value(self) -> float:
+        """The p-value of the hypothesis that the sides do not differ at any size, as tested by `sure_signs`.
+
+        It is NaN without `has_intervals`.
+        """
+        if not (len(self.sizes) and self.has_intervals):
+            return math.nan
+        of_sizes = p_values(self.mean, self.variance + self.shared.variance, self.fourth + self.shared.fourth)
+        return min(1.0, self._tests * float(np.nanmin(of_sizes)))
+
+    @property
+    def _tests(self) -> int:
+        return max(3, len(self.sizes))
 
     def significant_ends(self) -> tuple[float | None, float | None]:
         """The largest size with a significant sign of -1 and the smallest with 1; both None without `has_intervals`."""
@@ -159,7 +183,7 @@ class Curve:
         return np.asarray(np.abs(value) - bend - trials)
 
     def is_stair(self, gap: int) -> bool:
-        """True if the gap is more than STAIR times as steep as both gaps beside it, so that L may step anywhere in it."""
+        """True if the gap is more than STAIR times as steep as both gaps beside it: L may step anywhere in it."""
         if not 0 < gap < len(self.log_sizes) - 2:
             return False
         before, middle, after = np.abs(self._slopes(gap)).tolist()

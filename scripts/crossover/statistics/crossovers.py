@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -17,7 +17,7 @@ from crossover.config.words import CPU_THREADS, X_AXES
 from crossover.statistics.best import CandidatesByStudy, best_series, of_own_grid
 from crossover.statistics.cells import SECONDS_PER_HOUR, hourly_price, numbers_of
 from crossover.statistics.crossover import Crossover, estimate_crossover
-from crossover.statistics.crossover_curve import advantages_of_table
+from crossover.statistics.crossover_curve import Advantages, advantages_of_table
 from crossover.statistics.intervals import CLOCK_RESOLUTION, ENDS, RESOLUTIONS
 from crossover.statistics.pairings import Pairing, XAxes, machine_pairings, pairings
 from crossover.statistics.payback import startups_of
@@ -36,21 +36,50 @@ def crossovers_of(
     candidates: CandidatesByStudy | None = None,
     runs: StepsOfRuns | None = None,
 ) -> pd.DataFrame:
-    """Table `crossovers`: one row per series, pair and cost that has values.
+    """Table `crossovers` of `lines_of`, which has the same arguments."""
+    return table_of_lines(lines_of(measurements, x_axes, prices, candidates, runs))
 
-    A headline pair always has a row for time.
+
+@dataclass(frozen=True)
+class Line:
+    """A row of table `crossovers`: a pair of sides in a series, and the cost in which they are compared."""
+
+    pairing: Pairing
+    cost: str
+
+    @property
+    def study(self) -> str:
+        return str(self.pairing.series["study"])
+
+    def p_value(self) -> float:
+        """The p-value of the hypothesis that the sides do not differ anywhere; NaN if it cannot be tested."""
+        return _advantages(self.pairing, self.pairing.x_axis, self.cost).p_value()
+
+
+def lines_of(
+    measurements: pd.DataFrame,
+    x_axes: XAxes,
+    prices: Mapping[str, float] | None = None,
+    candidates: CandidatesByStudy | None = None,
+    runs: StepsOfRuns | None = None,
+) -> list[Line]:
+    """One line per series, pair and cost that has values; a headline pair always has one for time.
 
     `prices` is as for `hourly_price`; `candidates` and `runs` (steps per run) are by study.
     """
     priced = with_costs(of_own_grid(measurements, candidates or {}), prices, runs)
     at_best = (series.pairings() for series in best_series(measurements, candidates or {}, x_axes))
-    rows = [
-        _row(pairing, cost)
+    return [
+        Line(pairing, cost)
         for pairing in chain(pairings(priced, x_axes), machine_pairings(priced, x_axes), *at_best)
         for cost in COSTS
         if (pairing.is_headline and cost == "time") or (pairing.contender and pairing.trials[cost].notna().any())
     ]
-    return table_of("crossovers", rows)
+
+
+def table_of_lines(lines: Iterable[Line], together: Mapping[str, int] | None = None) -> pd.DataFrame:
+    """Table `crossovers`; `together` has each study's number of comparisons to correct for, by default 1."""
+    return table_of("crossovers", [_row(line, (together or {}).get(line.study, 1)) for line in lines])
 
 
 def with_costs(
@@ -100,19 +129,26 @@ class Interpolation:
         return float(np.exp(np.interp(np.log(x), self.log_x, self.log_y)))
 
 
-def crossover_of_pairing(pairing: Pairing, cost: str = "step_time_s", x: str | None = None) -> Crossover:
-    """The crossover of a pairing in a cost, over column `x` of its trials (default: the x axis)."""
-    contender, resolution = pairing.contender or "accelerator", RESOLUTIONS.get(cost, CLOCK_RESOLUTION)
+def crossover_of_pairing(
+    pairing: Pairing, cost: str = "step_time_s", x: str | None = None, together: int = 1
+) -> Crossover:
+    """The crossover of a pairing in a cost, over column `x` of its trials (default: the x axis).
+
+    `together` is as for `estimate_crossover`.
+    """
     table = _over(pairing, x or pairing.x_axis, cost)
-    return estimate_crossover(table, pairing.baseline, contender, resolution, constant=pairing.x_axis == CPU_THREADS)
+    return estimate_crossover(table, **_sides(pairing, cost), together=together)
 
 
-def signs_of_pairing(pairing: Pairing) -> dict[float, float]:
+def signs_of_pairing(pairing: Pairing, together: int = 1) -> dict[float, float]:
     """By point with times on both sides: 1 where the crossover counts the contender as faster, -1 as slower, else 0."""
     timed = replace(pairing, trials=with_ok_times(pairing.trials))
-    table, contender = _over(timed, pairing.along, "step_time_s"), pairing.contender or "accelerator"
-    advantages = advantages_of_table(table, pairing.baseline, contender, constant=pairing.x_axis == CPU_THREADS)
+    advantages = replace(_advantages(timed, pairing.along, "step_time_s"), together=together)
     return dict(zip(advantages.sizes.tolist(), advantages.sure_signs().tolist(), strict=True))
+
+
+def _advantages(pairing: Pairing, x: str, cost: str) -> Advantages:
+    return advantages_of_table(_over(pairing, x, cost), **_sides(pairing, cost))
 
 
 def _over(pairing: Pairing, x: str, cost: str) -> pd.DataFrame:
@@ -121,10 +157,21 @@ def _over(pairing: Pairing, x: str, cost: str) -> pd.DataFrame:
     return pd.DataFrame({name: pairing.trials[column] for column, name in columns.items()})
 
 
-def _row(pairing: Pairing, cost: str) -> dict[str, Any]:
+def _sides(pairing: Pairing, cost: str) -> dict[str, Any]:
+    """The arguments of `estimate_crossover` beside the table."""
+    return {
+        "baseline": pairing.baseline,
+        "contender": pairing.contender or "accelerator",
+        "resolution": RESOLUTIONS.get(cost, CLOCK_RESOLUTION),
+        "constant": pairing.x_axis == CPU_THREADS,
+    }
+
+
+def _row(line: Line, together: int) -> dict[str, Any]:
+    pairing, cost = line.pairing, line.cost
     trials, x_axis = pairing.trials, pairing.x_axis
     x = trials[x_axis]
-    crossover = crossover_of_pairing(pairing, cost)
+    crossover = crossover_of_pairing(pairing, cost, together=together)
     low, high = crossover.bracket or (None, None)
     sure_low, sure_high = crossover.sure or (None, None)
     unknown = _unknown_side(pairing, cost)

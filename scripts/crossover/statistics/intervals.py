@@ -145,6 +145,12 @@ class SampleMean:
         variance = self.variance + other.variance
         return SampleMean(self.mean - other.mean, variance, variance**2 / (self.fourth + other.fourth))
 
+    def p_value(self, null: float = 0.0) -> float:
+        """The two-sided p-value of the hypothesis that the mean is `null`; NaN if the standard error is unknown."""
+        if math.isnan(self.variance):
+            return math.nan
+        return 2 * float(special.stdtr(self.freedom, -abs(self.mean - null) / math.sqrt(self.variance)))
+
     def exp_interval(self, together: int = 1) -> Interval:
         """The geometric mean of values whose logarithms are summarised, with its t interval."""
         logs = self.interval(together)
@@ -163,6 +169,12 @@ def t_errors(variance: Floats, fourth: Floats, together: int = 1, confidence: fl
     """Half widths of the intervals of differences, from `variance` and `fourth`; infinite where the variance is NaN."""
     freedom = np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
     return np.where(np.isnan(variance), np.inf, t_quantile(freedom, together, confidence) * np.sqrt(variance))
+
+
+def p_values(means: Floats, variance: Floats, fourth: Floats) -> Floats:
+    """Two-sided p-values of the hypotheses that differences are 0; arguments as for `t_errors`, NaN as the variance."""
+    freedom = np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
+    return np.asarray(2 * special.stdtr(freedom, -np.abs(means) / np.sqrt(variance)))
 
 
 def has_intervals(half_widths: Floats) -> bool:

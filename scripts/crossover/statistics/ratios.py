@@ -32,13 +32,17 @@ Cells = Mapping[Cell, Times]
 """The times of each cell that has times."""
 
 
-def ratios_of(measurements: pd.DataFrame, x_axes: XAxes) -> pd.DataFrame:
-    """One row per pair of cells that both have times, from `cell_pairings`."""
+def ratios_of(measurements: pd.DataFrame, x_axes: XAxes, together: Mapping[str, int] | None = None) -> pd.DataFrame:
+    """One row per pair of cells that both have times, from `cell_pairings`.
+
+    A payback is given where a step is significantly faster, corrected for the number of comparisons of the study.
+    """
     cells, parameters, threads = _cells(measurements)
     rows: dict[tuple[str, Cell, Cell], dict[str, Any]] = {}
     for pairing in cell_pairings(measurements, x_axes):
         compared = [sides for sides in pairing.cells() if {*sides[1:]} <= cells.keys()]
-        signs = signs_of_pairing(pairing) if compared else {}
+        of_study = (together or {}).get(str(pairing.series["study"]), 1)
+        signs = signs_of_pairing(pairing, of_study) if compared else {}
         for point, contender, baseline in compared:
             times, baseline_times = cells[contender], cells[baseline]
             rows[pairing.pair, contender, baseline] = {

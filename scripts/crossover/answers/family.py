@@ -1,0 +1,81 @@
+"""How many comparisons each study states, of which one is corrected for all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from crossover.answers.comparisons import comparison_answers
+from crossover.claims.cell_claims import ratio_of_sides, rests_on_latencies
+from crossover.claims.findings import NoFindingError
+from crossover.config.claim_forms import RatioWithin, claims_of, read_claim
+from crossover.config.studies import Asks, asks_for_crossovers
+from crossover.config.words import BASELINE, CPU_THREADS, FROM_HOST, PROTOCOLS, X_AXES, series_axes
+from crossover.statistics.crossovers import Line
+from crossover.statistics.family import holm
+from crossover.statistics.intervals import Interval, SampleMean, interval_of
+from crossover.statistics.latencies import LOWERS
+from crossover.tables.frames import on_all_cores, records
+from crossover.tables.registry import DETERMINISTIC
+from crossover.tables.run_tables import RunTables
+
+
+def together_of(tables: RunTables, name: str, study: Mapping[str, Any], lines: Sequence[Line]) -> int:
+    """The number of comparisons for which to correct each of a study's.
+
+    `tables` are the study's, without crossovers, and with ratios and latencies that are not corrected. `lines` are
+    those of its crossovers.
+    """
+    p_values = [
+        *(line.p_value() for line in lines),
+        *_of_remedies(tables, study["x_axis"]),
+        *_of_mistakes(tables),
+        *_of_claims(tables, name, study),
+        *[math.nan] * _others(tables, study),
+    ]
+    return holm(p_values)
+
+
+def _of_remedies(tables: RunTables, x_axis: str) -> Iterator[float]:
+    """The gain of a remedy at the first point of each series and device, as in its answer."""
+    x_axis = "size" if x_axis == CPU_THREADS else x_axis
+    tried = on_all_cores(tables.cells).dropna(subset=["gain"]).sort_values(X_AXES[x_axis], kind="stable")
+    for row in records(tried.drop_duplicates([*series_axes(x_axis), "device"])):
+        yield SampleMean.of_interval(interval_of(row, "gain{}"), row["remedy_trials"]).p_value()
+
+
+def _of_mistakes(tables: RunTables) -> Iterator[float]:
+    for row in records(tables.latencies.dropna(subset=["ratio"])):
+        is_in_its_direction = (row["ratio"] < 1) == (row["method"] == LOWERS)
+        log_ratio = SampleMean.of_interval(interval_of(row, "ratio{}"), row["trials"])
+        yield log_ratio.p_value() if is_in_its_direction else 1.0
+
+
+def _of_claims(tables: RunTables, name: str, study: Mapping[str, Any]) -> Iterator[float]:
+    """Claims about ratios that are no other comparison: how surely each lies on its side of the nearest limit."""
+    for values in claims_of(name, study["published"], study["claims"]):
+        form = read_claim(values, name, name).form
+        if not isinstance(form, RatioWithin) or rests_on_latencies(form):
+            continue
+        for machine in tables.measurements["machine"].unique():
+            of_machine = tables.measurements[tables.measurements["machine"] == machine]
+            try:
+                ratio, _ = ratio_of_sides(form.of, form.over, name, on_all_cores(of_machine), study["steps_per_run"])
+            except NoFindingError:
+                continue
+            if not isinstance(ratio, Interval):
+                yield max(ratio.p_value(math.log(limit)) for limit in (form.low, form.high) if limit)
+
+
+def _others(tables: RunTables, study: Mapping[str, Any]) -> int:
+    """The number of comparisons without a p-value of their own: they are corrected for, and never count as settled."""
+    lines = tables.measurements.drop_duplicates([*series_axes(study["x_axis"]), "device"])
+    asks = Asks.of_study(study)
+    asked = len(set(asks.metrics) - DETERMINISTIC.keys()) * len(lines) if asks else 0
+    trained = int(len(tables.quality) > 0)
+    if asks_for_crossovers(study["figures"]):
+        is_transfer = lines["protocol"].isin(FROM_HOST) & (lines["device"] != BASELINE)
+        has_resident = (lines["protocol"] == PROTOCOLS[0]).any()
+        return asked + trained + (int(is_transfer.sum()) if has_resident else 0)
+    return asked + trained + sum(row["kind"] != "latency" for row in comparison_answers(tables, study))
