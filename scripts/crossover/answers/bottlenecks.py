@@ -15,13 +15,16 @@ from crossover.tables.registry import REMEDIES, SPLIT
 
 
 def bottleneck_answers(cells: pd.DataFrame, x_axis: str) -> list[Row]:
-    """The bottleneck at the first point of each series and device. The first answer on an accelerator is a main one."""
+    """The bottleneck at the first point of each series and device.
+
+    The first answer on an accelerator is a main one, or without any the first on the CPU.
+    """
     x_axis = "size" if x_axis == CPU_THREADS else x_axis
     axes, along = series_axes(x_axis), X_AXES[x_axis]
     rows = on_all_cores(cells).dropna(subset=["bottleneck"]).sort_values(along, kind="stable")
     varied_axes = varying(cells, axes)
     answers = [_answer(records(line), varied_axes, x_axis) for _, line in rows.groupby([*axes, "device"], sort=False)]
-    main = next((row for row in answers if row["device"] != side_word(BASELINE)), None)
+    main = next((row for row in answers if row["device"] != side_word(BASELINE)), next(iter(answers), None))
     return [row | {"main": row is main} for row in answers]
 
 
@@ -42,6 +45,8 @@ def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str) -> 
         "reach": same[-1][x_axis],
         "winner": REMEDIES.get(first["remedy"]),
         "factor": first["gain"],
+        "factor_low": first["gain_low"],
+        "factor_high": first["gain_high"],
         "loser": SPLIT[last["bottleneck"]],
         **trials_columns(min(row["remedy_trials"] for row in rows)),
     }

@@ -219,6 +219,7 @@ def _study(
         "row": row_of(main, claims),
         "others": others,
         "why": _why(tables, bottlenecks),
+        "why_answer": next((answer for answer in bottlenecks if answer["main"]), None),
         "claims": claims,
         "tested": [claim | {"strip": _strip(claim)} for claim in claims if claim["verdict"] != NO_DATA],
         "figures": shown,

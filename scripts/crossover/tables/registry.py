@@ -667,6 +667,8 @@ ANSWERS = {
         "steps on this machine's CPU over their time on the other machine's CPU; for a bottleneck: speed-up by the "
         "remedy"
     ),
+    "factor_low": Column("for a bottleneck: lower end of the 95 % interval of `factor`; empty with one trial"),
+    "factor_high": Column("for a bottleneck: upper end of the 95 % interval of `factor`; empty with one trial"),
     "device": _text("the device that the answer is about"),
     "cost": _text("cost by which sides are compared: " + ", ".join(COSTS)),
     "place": _text("cell, or point on the x axis, of the value; for transfers, the unit of the crossovers"),
