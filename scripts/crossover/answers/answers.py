@@ -20,7 +20,7 @@ from crossover.answers.crossovers import (
 from crossover.answers.machines import bound_answers, ranking_answers, reference_answers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
-from crossover.answers.vocabulary import Row, estimate
+from crossover.answers.vocabulary import Row, by_importance, estimate
 from crossover.config.claim_forms import OURS, CrossoverBetween, claims_of, read_claim
 from crossover.config.studies import Asks, asks_for_crossovers
 from crossover.config.words import HERE
@@ -39,7 +39,8 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
         for name, spec in studies.items()
         for row in _study_answers(by_relevance(tables.of_study(name), name, spec), spec)
     ]
-    return table_of("answers", _with_fullest_memory_as_main(rows))
+    ordered = [row | {"caveats": by_importance(row["caveats"])} for row in _with_fullest_memory_as_main(rows)]
+    return table_of("answers", ordered)
 
 
 def by_relevance(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from crossover.answers.crossovers import caveats_of_series, crossover_columns, sides_of, speedups_of
+from crossover.answers.vocabulary import by_importance
 from crossover.config.words import AXES
 from crossover.statistics.intervals import Floats, has_intervals, sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
@@ -57,7 +58,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
         "single_trial": not has_intervals(half_widths) if len(sizes) else row["trials"] == 1,
-        "caveats": [*crossover_columns(row, GPU, CPU)["caveats"], *caveats_of_series(row, tables)],
+        "caveats": by_importance([*crossover_columns(row, GPU, CPU)["caveats"], *caveats_of_series(row, tables)]),
         "smallest": min(sizes, default=None),
         "largest": max(sizes, default=None),
         "lost": lost,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
 
 from crossover.claims.findings import VERDICTS
-from crossover.config.words import BASELINE_SETTINGS, FLAGS, PLAIN
+from crossover.config.words import BASELINE_SETTINGS, DISTURBED, FLAGS, PLAIN
 from crossover.statistics.intervals import (
     EQUIVALENT,
     FASTER,
@@ -59,14 +59,27 @@ KINDS = {
 }
 """Kinds of answers with their statuses; report/words.j2 has the wording."""
 
+DOUBTFUL = ("above_roof", "diverged", "not_checked", "cast")
+VARIABLE = ("trials_differ", "drift", "warmup_capped", "incomplete")
+
 CAVEATS = {
+    **{flag: FLAGS[flag] for flag in (*DISTURBED, *DOUBTFUL)},
     "one_trial": "based on a cell with only one trial",
     "no_interval": "without a 95 % interval",
     "lost_cells": "some cells of its series have no result",
     **CROSSOVER_CAVEATS,
-    **FLAGS,
+    **{flag: FLAGS[flag] for flag in VARIABLE},
 }
-"""Reasons to trust an answer less."""
+"""Reasons to trust an answer less, the most important first. A sentence has only the first one."""
+
+FLAGGED_SHARE = 0.25
+"""Minimum share of an answer's cells with a flag for which the flag is a caveat of the answer. Otherwise an answer that
+is based on many cells would have a caveat more often."""
+
+
+def by_importance(caveats: Collection[str]) -> list[str]:
+    """Each caveat once, in the order of CAVEATS."""
+    return [caveat for caveat in CAVEATS if caveat in caveats]
 
 
 def estimate(row: Mapping[str, Any], name: str, unit: str = "") -> Row:
@@ -96,7 +109,9 @@ def trials_columns(trials: int) -> Row:
 
 
 def flags_of(cells: pd.DataFrame) -> list[str]:
-    return sorted(set(cells["flag_names"].explode().dropna()))
+    """The flags that at least FLAGGED_SHARE of these cells have."""
+    shares = cells["flag_names"].explode().value_counts() / len(cells)
+    return sorted(shares.index[shares >= FLAGGED_SHARE])
 
 
 def caveats_of(cells: pd.DataFrame) -> list[str]:

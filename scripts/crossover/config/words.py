@@ -59,7 +59,8 @@ STATUSES = {
 
 FLAGS = {
     "drift": Word(
-        "the last third of the samples differs from the first by over 25 %",
+        "the last third of a trial's samples differs from the first by over 25 %; of a cell: in over a third of its "
+        "trials, or by significantly more than 5 % on average",
         "let the machine cool down, measure again",
         "with times that drift",
     ),
@@ -79,7 +80,8 @@ FLAGS = {
         "with numbers that overflowed",
     ),
     "trials_differ": Word(
-        "the slowest trial took over 1.25 times as long as the fastest",
+        "the standard deviation between trials is significantly above 15 %, or the trials are of two groups that are "
+        "over 1.3 times apart",
         "stop other work, add trials",
         "whose times differ much from trial to trial",
     ),

@@ -116,6 +116,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     common = _common_caveats(answers, trust)
     for answer in answers:
         answer["flagged"] = not FLAGS.keys().isdisjoint(answer["caveats"])
+        answer["all_caveats"] = answer["caveats"]
         answer["caveats"] = [caveat for caveat in answer["caveats"] if caveat not in common]
     figures = [figure_of(path) for path in run.figures]
     studies = [_study(name, spec, tables.of_study(name), answers, figures) for name, spec in run.studies.items()]
@@ -181,9 +182,10 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
-    """Caveats of more than half of the answers or cells, which the report states once."""
+    """Caveats of more than half of the answers or cells, which the report states once. Disturbances are no such ones."""
     from_trials = [answer["caveats"] for answer in answers if answer["trials"] is not None]
-    counts = Counter(caveat for caveats in from_trials for caveat in caveats if caveat in ("one_trial", *FLAGS))
+    may_be_common = {"one_trial", *FLAGS}.difference(DISTURBED)
+    counts = Counter(caveat for caveats in from_trials for caveat in caveats if caveat in may_be_common)
     frequent = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
     return [caveat for caveat, count in counts.items() if count > len(from_trials) / 2 or caveat in frequent]
 
@@ -197,6 +199,7 @@ def _study(
 ) -> dict[str, Any]:
     """The templates' variables of a study."""
     answers = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
+    doubted = [answer for answer in answers if len({*answer["all_caveats"]} - {"no_interval"}) > 1]
     bottlenecks = [answer for answer in answers if answer["kind"] == "bottleneck"]
     answers = [answer for answer in answers if answer["kind"] != "bottleneck"]
     paybacks = [answer for answer in answers if answer["main"] and answer["kind"] == "payback"]
@@ -218,6 +221,7 @@ def _study(
         "rankings": rankings,
         "row": row_of(main, claims),
         "others": others,
+        "doubted": doubted,
         "why": _why(tables, bottlenecks),
         "why_answer": next((answer for answer in bottlenecks if answer["main"]), None),
         "claims": claims,
@@ -226,7 +230,7 @@ def _study(
         "quality": quality,
         "machines": machines,
         "ranked": ranked,
-        "more": bool(others or shown or quality or machines or ranked),
+        "more": bool(others or doubted or shown or quality or machines or ranked),
     }
 
 

@@ -11,6 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crossover.config.words import BASELINE, HERE, is_cpu
+from crossover.drift import drift_of
+from crossover.statistics.flags import cell_flags
 from crossover.statistics.intervals import (
     ENERGY_RESOLUTION,
     Floats,
@@ -21,9 +23,6 @@ from crossover.statistics.intervals import (
 )
 from crossover.tables.registry import CELL_AXES, MEMORY_PARTS
 from crossover.tables.run_tables import table_of
-
-TRIALS_DIFFER = 1.25
-"""A cell is flagged if its slowest trial took more than this many times as long as its fastest."""
 
 PEAK_WORKLOAD = "matmul"
 """The workload whose highest rate counts as the measured peak of a device."""
@@ -61,7 +60,7 @@ def summarise(
     # Arrays are much faster than a pandas table per cell.
     columns = {
         name: measurements[name].to_numpy(object)
-        for name in (*CELL_AXES, *OF_FIRST_TRIAL, "status", "reason", "flag_names")
+        for name in (*CELL_AXES, *OF_FIRST_TRIAL, "status", "reason", "flag_names", "samples_s")
     }
     numbers = {name: numbers_of(measurements[name]) for name in NUMBERS}
     cells = [_summarise_cell(columns, numbers, rows, prices or {}) for rows in rows_of_cells(measurements)]
@@ -88,7 +87,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
     numbers_of_ok = {name: values[ok] for name, values in numbers.items()}
     times_s = numbers_of_ok["step_time_s"].tolist()
     time = time_over_trials(times_s) if times_s else Interval(math.nan)
-    differing = {"trials_differ"} if times_s and max(times_s) > TRIALS_DIFFER * min(times_s) else set()
+    drifts = [drift_of(samples) for samples in columns["samples_s"][ok] if np.size(samples) > 1]
     price = hourly_price(prices, str(columns["machine"][first]), device)
     shares = _present(numbers_of_ok["host_bound_share"])
     # An energy of 0 means that the counter did not change.
@@ -115,7 +114,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
         "timed_steps": np.fmin.reduce(numbers_of_ok["timed_steps"], initial=np.nan),
         "trials": len(ok),
         "trials_not_ok": len(failed),
-        "flag_names": sorted({flag for flags in columns["flag_names"][ok] for flag in flags} | differing),
+        "flag_names": cell_flags(times_s, columns["flag_names"][ok].tolist(), drifts),
     }
 
 

@@ -30,7 +30,8 @@ REMEDIES = {
 }
 """The remedy for each kind of problem, the most urgent first; those for flags are in FLAGS."""
 
-CELL_FLAGS = ("trials_differ", "above_roof")
+CELL_FLAGS = ("drift", "trials_differ", "above_roof")
+"""Flags that are listed by cell; the others are listed by trial."""
 
 MOST_NAMED = 4
 """Maximum number of values of an axis that an entry lists."""
@@ -54,6 +55,7 @@ def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list
         losses += records(lost.reindex(columns=named).assign(work=work, kind=lost["status"], reason=lost["reason"]))
     trials = run.measurements
     flagged = trials[trials["status"] == "ok"].explode("flag_names").dropna(subset="flag_names")
+    flagged = flagged[~flagged["flag_names"].isin(CELL_FLAGS)]
     of_cells = run.cells.explode("flag_names", ignore_index=True)
     of_cells = of_cells[of_cells["flag_names"].isin(CELL_FLAGS)]
     for rows in (flagged, of_cells.loc[of_cells.index.repeat(of_cells["trials"])]):

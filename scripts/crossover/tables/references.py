@@ -38,6 +38,9 @@ KEPT = (
 
 KEPT_OF_ROOFS = ["device", "roof", "precision", "working_set_bytes", "value", "lowest", "highest", "unit"]
 
+OF_CELLS = {"above_roof", "drift"}
+"""Flags of a cell that need data of its trials that a reference does not keep."""
+
 CHECKSUM = "facts_and_roofs_sha256"
 
 LARGEST_BYTES = 200_000
@@ -137,13 +140,13 @@ def facts_of(cells: pd.DataFrame) -> dict[str, Facts]:
 
 
 def with_cell_flags(trials: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """Trials with all flags of their cells; some, such as `above_roof`, need data that a reference does not keep."""
+    """Trials that have the flags in OF_CELLS if their cells have them, beside their other flags."""
     import pandas as pd
 
     columns = [*AXES, "flag_names"]
-    flags_of = {cell[:-1]: cell[-1] for cell in cells[columns].itertuples(index=False, name=None)}
+    flags_of = {cell[:-1]: OF_CELLS & {*cell[-1]} for cell in cells[columns].itertuples(index=False, name=None)}
     flags = [
-        sorted({*trial[-1], *flags_of.get(trial[:-1], ())})
+        sorted({*trial[-1]} - OF_CELLS | flags_of.get(trial[:-1], set()))
         for trial in trials[columns].itertuples(index=False, name=None)
     ]
     return trials.assign(flag_names=pd.Series(flags, trials.index, dtype=object))

@@ -310,7 +310,10 @@ SUMMARIES = _axes(CELL_AXES) | {
     "timed_steps": _count("smallest number of steps timed in an ok trial", trials="minimum of the ok trials"),
     "trials": _count("number of ok trials", always=True),
     "trials_not_ok": _count("number of trials with a status other than ok", title="trials not ok"),
-    "flag_names": _many("flags of the ok trials, and flags of the cell itself: `trials_differ` and `above_roof`"),
+    "flag_names": _many(
+        "flags of the cell: those of more than a third of its ok trials, and those of all trials together, such as "
+        "`trials_differ`"
+    ),
     **_of_record(["device_name", "hostname", "threads"]),
 }
 
@@ -714,5 +717,5 @@ ANSWERS = {
     "measured_on": _text("for a machine measured elsewhere: the date of the measurement"),
     "published": _text("for a claim: the published value, or the tested range"),
     "verdict": _text("for a claim: its verdict"),
-    "caveats": _many("words of `CAVEATS` in crossover.answers.vocabulary"),
+    "caveats": _many("words of `CAVEATS` in crossover.answers.vocabulary, the most important first"),
 }

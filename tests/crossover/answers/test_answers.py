@@ -14,7 +14,8 @@ from scipy.interpolate import PchipInterpolator
 
 from crossover.answers.memory import memory_answers
 from crossover.answers.quality import quality_answer
-from crossover.answers.vocabulary import CAVEATS, KINDS
+from crossover.answers.vocabulary import CAVEATS, KINDS, by_importance, flags_of
+from crossover.config.words import FLAGS
 from crossover.report.study_rows import bar_of, row_of
 from crossover.report.templates import environment_of
 from crossover.statistics.cells import summarise
@@ -235,6 +236,46 @@ def test_caveats_are_flags_in_the_bracket_and_lost_cells_of_the_series(series: R
     assert only(answers(rows), "crossover")["caveats"] == ["throttled"]
     lost = [trial | {"status": "oom", "step_time_s": None} if trial["size"] == 100 else trial for trial in rows]
     assert "lost_cells" in only(answers(lost), "crossover")["caveats"]
+
+
+def test_a_flag_is_a_caveat_if_a_quarter_of_the_cells_have_it() -> None:
+    flags = [["drift"], ["drift"], ["quota"], *[[]] * 5]
+    assert flags_of(pd.DataFrame({"flag_names": flags})) == ["drift"]
+    assert flags_of(pd.DataFrame({"flag_names": flags[:4]})) == ["drift", "quota"]
+    assert flags_of(pd.DataFrame({"flag_names": flags[3:]})) == []
+
+
+IN_ORDER = ("busy_host", "one_trial", "lost_cells", "unsure_sizes", "trials_differ", "drift")
+
+
+def test_caveats_are_in_order_of_importance_and_a_sentence_has_the_first(series: Row) -> None:
+    """Each caveat is said alone once those before it are gone, in at most six words."""
+    assert set(by_importance([*FLAGS, *reversed(IN_ORDER), *IN_ORDER])) == {*FLAGS, *IN_ORDER}
+    assert by_importance(sorted(IN_ORDER)) == list(IN_ORDER)
+    answer = only(answers(series(2e-3)), "crossover") | {"near": [1000.0]}
+    interval = WORDS.notes(answer)
+    told = [
+        WORDS.notes(answer | {"caveats": list(IN_ORDER[first:])}).removeprefix(f"{interval}; ")
+        for first in range(len(IN_ORDER))
+    ]
+    assert told == [
+        "busy machine",
+        "single trial",
+        "some of its cells have no result",
+        "inconclusive at 1,000 linear layers",
+        "widely spread trials",
+        "drifting times",
+    ]
+    further = WORDS.further_caveats(answer | {"caveats": list(IN_ORDER[1:]), "all_caveats": list(IN_ORDER)})
+    assert further == "; ".join([told[0], *told[2:]])
+
+
+def test_the_table_of_answers_has_all_caveats_in_order(series: Row) -> None:
+    """All cells drift, have a busy host, and a single trial."""
+    rows = [trial | {"flag_names": ["drift", "busy_host"]} for trial in series(2e-3) if trial["trial"] == 1]
+    answer = only(answers(rows), "crossover")
+    assert answer["caveats"] == by_importance(answer["caveats"])
+    assert [answer["caveats"][0], answer["caveats"][-1]] == ["busy_host", "drift"]
 
 
 def test_crossovers_of_precisions_are_main_answers_only_without_a_cpu(series: Row) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 
 from crossover.config.studies import Effort
+from crossover.drift import drift_of
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import Course, timed_enough, warmed_up
 
@@ -218,9 +219,7 @@ def sample_columns(samples_s: list[float]) -> dict[str, Any]:
 
 
 def has_drifted(samples_s: list[float]) -> bool:
-    third = max(1, len(samples_s) // 3)
-    first, last = statistics.median(samples_s[:third]), statistics.median(samples_s[-third:])
-    return abs(last / first - 1) > DRIFT_SHARE
+    return abs(drift_of(samples_s) - 1) > DRIFT_SHARE
 
 
 def process_age_s() -> float:
