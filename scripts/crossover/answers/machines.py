@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from crossover.answers.crossovers import caveats_of_series, crossover_columns, reach_of
 from crossover.answers.vocabulary import Row, estimate, flags_of, trials_columns
-from crossover.config.words import BASELINE, is_cpu, series_axes
+from crossover.config.words import BASELINE, HERE, is_cpu, series_axes
 from crossover.statistics.bounds import LAUNCH
 from crossover.statistics.bounds import PAIR as BOUND
 from crossover.statistics.intervals import INCONCLUSIVE
-from crossover.statistics.machines import first_places, is_ranking, ranking_axes, sides_of
+from crossover.statistics.machines import Side, is_ranking, ranked_sides, ranking_axes, sides_of, standings_along
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_factors
 from crossover.tables.frames import first_row, records, rows_with, with_x
 from crossover.tables.labels import axis_label, machine_side, name_by, short_name, varying
 from crossover.tables.references import facts_of
 from crossover.tables.run_tables import RunTables
+from crossover.text import listed
+
+
+LEAST_COMPARED = 2
+"""Minimum number of sides of which an answer can say that one is ahead."""
 
 
 def ranked_series(tables: RunTables, x_axis: str) -> pd.DataFrame:
@@ -39,32 +45,43 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
     rows = ranked_series(tables, x_axis)
     if rows.empty:
         return []
-    first = records(rows)[0]
-    places = first_places(rows, x_axis)
-    if not places:
+    first, sides = first_row(rows), ranked_sides(rows)
+    if len(sides_of(sides)) < LEAST_COMPARED:
+        return []
+    standings = sorted(standings_along(rows, x_axis), key=lambda standing: not standing.is_first)
+    points = np.sort(rows[x_axis].unique().astype(float))
+    told = sum(((points >= standing.low) & (points <= standing.high)).sum() for standing in standings)
+    if not standings:
         status = INCONCLUSIVE
-    elif rows.loc[rows["behind"].astype(bool), x_axis].nunique() < rows[x_axis].nunique():
+    elif told < len(points):
         status = "in_part"
     else:
-        status = "changes" if len(places) > 1 else "throughout"
-    trials = trials_columns(int(rows["trials"].min()))
+        status = "changes" if len(standings) > 1 else "throughout"
+    trials = trials_columns(int(sides["trials"].min()))
     return [
         {
             "kind": "ranking",
             "series": name_by(first, varying(tables.cells, ranking_axes(x_axis))),
             "status": status,
             "quantity": first["ranked_by"],
-            "value": len(sides_of(rows)),
+            "value": len(sides_of(sides)),
             "unit": axis_label(first | {"x_axis": x_axis}),
-            "winner_configurations": [
-                " or ".join(machine_side(device, machine) for machine, device in sorted(place.sides))
-                for place in places
-            ],
-            "near": [x for place in places for x in (place.low, place.high)],
+            "winner_configurations": [_sides_words(standing.ahead) for standing in standings],
+            "loser_configurations": ["" if standing.is_first else _sides_words(standing.behind) for standing in standings],
+            "near": [x for standing in standings for x in (standing.low, standing.high)],
             **trials,
-            "caveats": trials["caveats"] + flags_of(rows),
+            "caveats": trials["caveats"] + flags_of(sides),
         }
     ]
+
+
+def _sides_words(sides: Collection[Side]) -> str:
+    return listed([machine_side(device, machine) for machine, device in sorted(sides, key=_here_first)])
+
+
+def _here_first(side: Side) -> tuple[bool, Side]:
+    machine, _ = side
+    return machine != HERE, side
 
 
 def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,10 +12,19 @@ import pandas as pd
 from crossover.config.studies import steps_of_run
 from crossover.config.words import CPU_THREADS, X_AXES, is_cpu, series_axes
 from crossover.statistics.cells import MILLION
-from crossover.statistics.intervals import ENDS, Interval, SampleMean, columns_of, interval_of, ratio_of
+from crossover.statistics.intervals import (
+    ENDS,
+    ONE_TRIAL_LEAD,
+    RESOLUTIONS,
+    Interval,
+    SampleMean,
+    columns_of,
+    interval_of,
+    t_quantile,
+)
 from crossover.statistics.pairings import XAxes
-from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import host_spread
+from crossover.statistics.shrinkage import with_shared_spread
 from crossover.tables.frames import of_study, on_all_cores, records
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import table_of
@@ -62,20 +72,59 @@ def _ranked_series(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterat
     for row in records(priced if by_money else line):
         points.setdefault(row[along], {})[row["machine"], row["device"]] = row
     all_sides = max((sides.keys() for sides in points.values()), key=len)
-    for _, sides in sorted(points.items()):
-        if sides.keys() == all_sides and len(all_sides) > 1:
-            yield from _ranked([*sides.values()], MONEY if by_money else TIME, steps_per_run)
+    ranked = [sides for _, sides in sorted(points.items()) if sides.keys() == all_sides and len(all_sides) > 1]
+    cost = MONEY if by_money else TIME
+    means = {side: _means_of([sides[side] for sides in ranked], cost) for side in all_sides}
+    together = len(ranked) * math.comb(len(all_sides), 2)
+    for index, sides in enumerate(ranked):
+        contestants = [_Contestant(cell, means[side][index], cost) for side, cell in sides.items()]
+        yield from _ranked(contestants, cost, steps_per_run, together)
 
 
-def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row]:
-    """The intervals of the ratios to the first side are simultaneous, since the first side was chosen by its cost."""
-    means = [_mean(cell, OF_STEPS[cost]) for cell in cells]
-    order = sorted(range(len(cells)), key=lambda index: means[index].mean)
-    for rank, index in enumerate(order, 1):
-        cell = cells[index]
-        ratio = ratio_of(means[order[0]], means[index], len(cells) - 1) if rank > 1 else Interval(1.0)
+def _means_of(cells: Sequence[Row], cost: str) -> list[SampleMean]:
+    """ln(cost) of a side at each point, with the spread of its trials shared over the points."""
+    means = [SampleMean.of_interval(interval_of(cell, OF_STEPS[cost]), cell["trials"]) for cell in cells]
+    return with_shared_spread(means, RESOLUTIONS[cost])
+
+
+@dataclass(frozen=True)
+class _Contestant:
+    """A side at a point, with the mean and the error of ln(cost) on the host where it was measured."""
+
+    cell: Row
+    mean: SampleMean
+    cost: str
+
+    @property
+    def host_spread(self) -> float:
+        return host_spread(self.cell["execution"]) if self.cell["origin"] == "reference" else 0.0
+
+    def over(self, other: _Contestant, together: int) -> tuple[Interval, bool]:
+        """The ratio of the cost to that of another side, and whether it is significantly above 1.
+
+        Devices of one host share the host's deviation from others of its kind, so only sides of two machines are
+        compared with an allowance for it. `together` is as in `t_quantile`. Without an interval, the ratio must exceed
+        ONE_TRIAL_LEAD by as much as hosts differ.
+        """
+        same_host = self.cell["machine"] == other.cell["machine"]
+        spread = 0.0 if same_host else math.hypot(self.host_spread, other.host_spread)
+        difference = (self.mean - other.mean).widened(spread)
+        ratio = difference.exp_interval(together)
+        if ratio.low is not None:
+            return ratio, ratio.low > 1
+        least = math.hypot(math.log(ONE_TRIAL_LEAD), float(t_quantile(math.inf, together)) * spread)
+        return ratio, difference.mean >= least
+
+
+def _ranked(contestants: Sequence[_Contestant], cost: str, steps_per_run: Any, together: int) -> Iterator[Row]:
+    """The rows of a point; all comparisons of a series are simultaneous."""
+    order = sorted(contestants, key=lambda contestant: contestant.mean.mean)
+    for rank, contestant in enumerate(order, 1):
+        cell = contestant.cell
+        cheaper = [contestant.over(other, together) for other in order[: rank - 1]]
         steps = steps_of_run(steps_per_run, cell["batch_size"])
-        row = {
+        slower_than = [other_rank for other_rank, (_, is_behind) in enumerate(cheaper, 1) if is_behind]
+        yield {
             **{name: cell[name] for name in (*CELL_AXES, "size_name", "size_label", "parameters", "device_name")},
             **(per_step := _per_step(cell)),
             "measured_elsewhere": cell["origin"] == "reference",
@@ -83,11 +132,12 @@ def _ranked(cells: Sequence[Row], cost: str, steps_per_run: Any) -> Iterator[Row
             **(_of_run(per_step, steps) if steps else {}),
             "ranked_by": cost,
             "cost_rank": rank,
-            **columns_of(ratio, "ratio{}"),
+            **columns_of(cheaper[0][0] if cheaper else Interval(1.0), "ratio{}"),
+            "behind": 1 in slower_than,
+            "slower_than": slower_than,
             "trials": cell["trials"],
             "flag_names": cell["flag_names"],
         }
-        yield row | {"behind": rank > 1 and sign_of(row) > 0}
 
 
 def _mean(cell: Row, name: str) -> SampleMean:
@@ -119,30 +169,51 @@ def shown_column(row: Row) -> str:
 
 
 @dataclass(frozen=True)
-class FirstPlace:
-    """Sides that are not significantly behind the first-ranked one in a range, with the ends of the range."""
+class Standing:
+    """What a ranking says of a range of points: each side in `behind` costs significantly more than each in `ahead`."""
 
-    sides: frozenset[Side]
+    ahead: frozenset[Side]
+    behind: frozenset[Side]
     low: float
     high: float
+    is_first: bool
+    """Whether `ahead` is a single side and all others are behind it."""
 
 
-def first_places(rows: pd.DataFrame, x_axis: str) -> list[FirstPlace]:
-    """The first places on a line of table `machines`, in ascending order along the x axis.
+def standings_along(rows: pd.DataFrame, x_axis: str) -> list[Standing]:
+    """The standings of `ranked_sides` on a line of table `machines`, in ascending order along the x axis.
 
-    A range continues as long as a side is among the first at all of its points.
+    Points at which no side is behind have none. A range consists of neighbouring points of the line.
     """
-    leading: dict[float, frozenset[Side]] = {}
-    for row in records(rows[~rows["behind"].astype(bool)]):
-        leading[row[x_axis]] = leading.get(row[x_axis], frozenset()) | {(row["machine"], row["device"])}
-    every_side = sides_of(rows)
-    places: list[FirstPlace] = []
-    for x, sides in sorted((float(x), sides) for x, sides in leading.items() if sides != every_side):
-        if places and (common := places[-1].sides & sides):
-            places[-1] = replace(places[-1], sides=common, high=x)
-        else:
-            places.append(FirstPlace(sides, x, x))
-    return places
+    points: dict[float, list[dict[str, Any]]] = {}
+    for row in records(ranked_sides(rows)):
+        points.setdefault(float(row[x_axis]), []).append(row)
+    standings: list[Standing] = []
+    last: Standing | None = None
+    for x, sides in sorted(points.items()):
+        standing = _standing(sides, x)
+        if last and standing and replace(standing, low=last.low) == replace(last, high=x):
+            standing = replace(standing, low=last.low)
+            standings.pop()
+        standings += [standing] if standing else []
+        last = standing
+    return standings
+
+
+def _standing(rows: Sequence[Row], x: float) -> Standing | None:
+    ranks = {row["cost_rank"] for row in rows}
+    ahead = [row for row in rows if ranks.isdisjoint(row["slower_than"])]
+    leading = {row["cost_rank"] for row in ahead}
+    behind = [row for row in rows if leading <= {*row["slower_than"]}]
+    if not behind:
+        return None
+    sides = [frozenset((row["machine"], row["device"]) for row in group) for group in (ahead, behind)]
+    return Standing(*sides, x, x, is_first=len(ahead) == 1 and len(behind) == len(rows) - 1)
+
+
+def ranked_sides(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that an answer ranks: all except CPUs of references, which are no choice for somebody who has a CPU."""
+    return rows[~(rows["measured_elsewhere"].astype(bool) & rows["device"].map(is_cpu).astype(bool))]
 
 
 def is_ranking(rows: pd.DataFrame) -> bool:

@@ -412,13 +412,14 @@ MACHINES = _axes(CELL_AXES) | {
     "cost_rank": _count("rank among the sides of the series at the point, lowest cost first"),
     "behind": _yes(
         "whether the side is significantly behind the first side; without intervals, whether its cost is at least "
-        "twice as high"
+        "twice as high, and more between hosts"
     ),
+    "slower_than": _many("ranks of all sides that cost significantly less at the point, as a list"),
     **_estimate(
         "ratio{}",
         "the side's cost over the first side's",
-        ends="end of the 95 % interval of `{}`, simultaneous with those of the other sides; empty with one trial, and "
-        "for the first side",
+        ends="end of the 95 % interval of `{}`, simultaneous over all pairs of sides and points of the series; empty "
+        "with one trial, and for the first side",
     ),
     **{
         name: column
@@ -660,9 +661,12 @@ ANSWERS = {
     "loser": _text("second side that the answer names; for a bottleneck, the bottleneck at the largest size"),
     "winner_configurations": _many(
         "for devices at their best: the fastest configurations of `winner` within the crossover's bracket, or else at "
-        "the smallest and the largest size; for a ranking: the sides in first place, ascending along the x axis"
+        "the smallest and the largest size; for a ranking: the sides ahead in each range, those ahead of all others first"
     ),
-    "loser_configurations": _many("for devices at their best: like `winner_configurations`, for `loser`"),
+    "loser_configurations": _many(
+        "for devices at their best: like `winner_configurations`, for `loser`; for a ranking: the sides behind in each "
+        "range; empty if all others are"
+    ),
     "moved_status": _text("for devices at their best: status of the crossover in the baseline settings"),
     "moved_from": Column("for devices at their best: the crossover in the baseline settings"),
     "factor": Column(
@@ -698,7 +702,7 @@ ANSWERS = {
     ),
     "near": _many(
         "points on the x axis that the caveat is about; without a caveat, the crossings; for a ranking, the first and "
-        "last point of each first place"
+        "last point of each range"
     ),
     "winner_s": Column("step time of `winner`; for loading and copying, with data on the device", "s"),
     "loser_s": Column("step time of `loser`; for loading and copying, with data from the host", "s"),

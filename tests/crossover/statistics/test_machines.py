@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from crossover.statistics.cells import hourly_price, summarise
-from crossover.statistics.machines import first_places, is_ranking, machines_of
+from crossover.statistics.machines import Standing, is_ranking, machines_of, standings_along
 from crossover.statistics.references import EAGER_SPREAD
 from crossover.tables.frames import records
 
@@ -57,13 +57,14 @@ def around(seconds: float, spread: float = 0.01) -> list[float]:
 
 
 def test_the_ratios_to_the_first_are_simultaneous(row: Row) -> None:
-    """Two sides are compared with the first: t is the quantile of 1 - 0.025 / 2 with 4 degrees of freedom, and the
-    standard error is sqrt(2 / 3) x 1 %.
+    """Three sides are compared in pairs: t is the quantile of 1 - 0.025 / 3 with 4 degrees of freedom, and the standard
+    error is sqrt(2 / 3) x 1 %.
     """
     table = ranked(row, {"laptop": {4: around(3.0)}, "host": {4: around(1.01)}, "gpu": {4: around(1.0)}})
     assert by_side(table, "cost_rank") == [("gpu", 1), ("host", 2), ("laptop", 3)]
     assert by_side(table, "behind") == [("gpu", False), ("host", False), ("laptop", True)]
-    half_width = stats.t.ppf(1 - 0.025 / 2, 4) * math.sqrt(2 / 3) * 0.01
+    assert by_side(table, "slower_than") == [("gpu", []), ("host", []), ("laptop", [1, 2])]
+    half_width = stats.t.ppf(1 - 0.025 / 3, 4) * math.sqrt(2 / 3) * 0.01
     last = records(table)[-1]
     assert last["ratio"] == pytest.approx(3)
     assert (last["ratio_low"], last["ratio_high"]) == pytest.approx(
@@ -118,26 +119,96 @@ def test_the_price_of_a_machine_and_device(machine: str, device: str, price: flo
 
 
 @pytest.mark.parametrize(
-    ("leaders", "places"),
+    ("seconds", "expected"),
     [
-        # All three tie at 8, which belongs to no range.
+        # All tie at 8, which belongs to no range and ends the one before it.
         (
-            {2: ("laptop",), 4: ("laptop",), 8: ("laptop", "host", "gpu"), 16: ("host", "gpu"), 32: ("gpu",)},
-            [(("laptop",), 2, 4), (("gpu",), 16, 32)],
+            {2: (1, 5, 5), 4: (1, 5, 5), 8: (1, 1, 1), 16: (1, 5, 5)},
+            [("laptop", "host gpu", 2, 4, True), ("laptop", "host gpu", 16, 16, True)],
         ),
-        ({2: ("laptop", "host"), 4: ("laptop",)}, [(("laptop",), 2, 4)]),
-        ({2: ("laptop", "host"), 4: ("host", "gpu")}, [(("host",), 2, 4)]),
-        ({2: ("laptop", "host"), 4: ("laptop", "host"), 8: ("gpu",)}, [(("laptop", "host"), 2, 4), (("gpu",), 8, 8)]),
-        ({2: ("laptop", "host", "gpu")}, []),
+        # Nobody is first if two tie; the third is slower than each of them.
+        ({2: (1, 1, 5), 4: (1, 1, 5)}, [("laptop host", "gpu", 2, 4, False)]),
+        ({2: (1, 5, 5), 4: (5, 1, 5)}, [("laptop", "host gpu", 2, 2, True), ("host", "laptop gpu", 4, 4, True)]),
+        ({2: (1, 5, 25), 4: (5, 5, 1)}, [("laptop", "host gpu", 2, 2, True), ("gpu", "laptop host", 4, 4, True)]),
+        ({2: (1, 1, 1)}, []),
     ],
 )
-def test_a_first_place_is_not_significantly_behind_at_any_point_of_its_range(
-    row: Row, leaders: Any, places: Any
-) -> None:
-    seconds = {side: {size: around(1.0 if side in first else 5.0) for size, first in leaders.items()} for side in SIDES}
-    assert [(place.sides, place.low, place.high) for place in first_places(ranked(row, seconds), "size")] == [
-        ({SIDES[side] for side in sides}, low, high) for sides, low, high in places
+def test_a_standing_names_who_is_behind_whom(row: Row, seconds: Any, expected: Any) -> None:
+    times = {side: {size: around(by_size[i], 0.001) for size, by_size in seconds.items()} for i, side in enumerate(SIDES)}
+
+    def named(names: str) -> frozenset[tuple[str, str]]:
+        return frozenset(SIDES[name] for name in names.split())
+
+    assert standings_along(ranked(row, times), "size") == [
+        Standing(named(ahead), named(behind), low, high, is_first) for ahead, behind, low, high, is_first in expected
     ]
+
+
+def of_reference(row: Row, times_s: Mapping[tuple[str, str], Mapping[int, list[float]]]) -> pd.DataFrame:
+    """Table `machines`, in which all machines but `here` are references."""
+    trials = pd.DataFrame(
+        [
+            row(machine=machine, device=device, size=size, trial=trial, step_time_s=time_s)
+            for (machine, device), by_size in times_s.items()
+            for size, cell in by_size.items()
+            for trial, time_s in enumerate(cell, 1)
+        ]
+    )
+    is_here = trials["machine"] == "here"
+    parts = [summarise(trials[is_here]), summarise(trials[~is_here], origin="reference")]
+    return machines_of(pd.concat([part for part in parts if len(part)]), {STUDY: "size"}, {STUDY: None})
+
+
+def test_the_spread_between_hosts_cancels_within_a_host(row: Row) -> None:
+    """1.7 times is less than hosts may differ, but more than the trials of two devices of one host."""
+    here, cpu, gpu = ("here", "cpu"), ("h100", "cpu"), ("h100", "cuda")
+    table = of_reference(row, {here: {4: around(1.7, 0.03)}, cpu: {4: around(1.7, 0.03)}, gpu: {4: around(1.0, 0.03)}})
+    behind = {(line["machine"], line["device"]): line["behind"] for line in records(table)}
+    assert behind == {here: False, cpu: True, gpu: False}
+
+
+def test_cpus_of_references_are_in_the_table_but_not_in_a_standing(row: Row) -> None:
+    sides = {("here", "cpu"): 1.0, ("h100", "cpu"): 0.01, ("h100", "cuda"): 40.0}
+    table = of_reference(row, {side: {4: around(seconds)} for side, seconds in sides.items()})
+    assert len(table) == 3
+    (standing,) = standings_along(table, "size")
+    assert standing == Standing(frozenset({("here", "cpu")}), frozenset({("h100", "cuda")}), 4.0, 4.0, True)
+
+
+@pytest.mark.parametrize(("trials", "apart", "least_said"), [(3, 1.0, 0), (3, 1.3, 0), (3, 4.0, 120), (1, 1.0, 0)])
+def test_few_sentences_of_a_ranking_are_false(row: Row, trials: int, apart: float, least_said: int) -> None:
+    """150 rankings over 6 sizes of this CPU and two reference hosts; trials differ by 8 %, hosts by EAGER_SPREAD.
+
+    A sentence is about other hosts of the references' kind, whose CPU and GPU are both as much faster or slower. This
+    CPU takes `apart` times as long as the GPUs. At most 5 % of rankings may name a side that is not behind.
+    """
+    random = np.random.default_rng(3)
+    sides = [("here", "cpu"), ("h100", "cpu"), ("h100", "cuda"), ("h200", "cpu"), ("h200", "cuda")]
+    own = np.log([apart, 1.2 * apart, 1.0, apart, 1.0])
+    false = said = 0
+    rankings, sizes = 150, 6
+    deviation = random.normal(0, EAGER_SPREAD / math.sqrt(2), (rankings, 2, 2))
+    measured, true = (np.c_[np.zeros(rankings), np.repeat(deviation[:, i], 2, axis=1)] + own for i in range(2))
+    logs = measured[:, :, None, None] + random.normal(0, 0.08, (rankings, len(sides), sizes, trials))
+    numbers, side, size, trial = np.indices(logs.shape).reshape(4, -1)
+    machines, devices = (np.array(names)[side] for names in zip(*sides, strict=True))
+    columns = {"machine": machines, "device": devices, "size": size + 1, "trial": trial + 1, "batch_size": numbers + 1}
+    rows = repeated(row(), **columns, step_time_s=np.exp(logs.ravel()))
+    is_here = rows["machine"] == "here"
+    cells = pd.concat([summarise(rows[is_here]), summarise(rows[~is_here], origin="reference")])
+    table = machines_of(cells, {STUDY: "size"}, {STUDY: None})
+    for number, line in table.groupby("batch_size"):
+        times = dict(zip(sides, true[int(number) - 1], strict=True))
+        standings = standings_along(line, "size")
+        said += bool(standings)
+        false += any(
+            times[ahead] >= times[behind]
+            for standing in standings
+            for ahead in standing.ahead
+            for behind in standing.behind
+        )
+    assert false <= 0.05 * rankings
+    assert said >= least_said
 
 
 @pytest.mark.parametrize(
