@@ -17,13 +17,16 @@ from crossover.answers.crossovers import (
     payback_answers,
     transfer_answers,
 )
-from crossover.answers.machines import bound_answers, ranking_answers, reference_answers
+from crossover.answers.machines import bound_answers, elsewhere_answers, ranking_answers, reference_answers
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row, by_importance, estimate
 from crossover.config.claim_forms import OURS, CrossoverBetween, claims_of, read_claim
 from crossover.config.studies import Asks, asks_for_crossovers
-from crossover.config.words import HERE
+from crossover.config.words import HERE, is_cpu
+from crossover.statistics.intervals import Interval, columns_of
+from crossover.statistics.references import PAIR as REFERENCE
+from crossover.statistics.references import host_paces
 from crossover.tables.frames import records, rows_with
 from crossover.tables.labels import name_by
 from crossover.tables.run_tables import RunTables, table_of
@@ -34,13 +37,24 @@ LISTS = ("near", "compared_at", "winner_configurations", "loser_configurations",
 
 def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """One row per answer, study by study; `studies` maps names to study files completed with defaults."""
+    x_axes = {name: spec["x_axis"] for name, spec in studies.items()}
+    paces = host_paces(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axes)
     rows = [
-        {"study": name, "machine": HERE, "main": False, "holds_in_runs": False} | {column: [] for column in LISTS} | row
+        {"study": name, "machine": HERE, "main": False, "holds_in_runs": False}
+        | {column: [] for column in LISTS}
+        | row
+        | _pace(row, paces)
         for name, spec in studies.items()
         for row in _study_answers(by_relevance(tables.of_study(name), name, spec), spec)
     ]
     ordered = [row | {"caveats": by_importance(row["caveats"])} for row in _with_fullest_memory_as_main(rows)]
     return table_of("answers", ordered)
+
+
+def _pace(row: Row, paces: Mapping[str, Interval]) -> Row:
+    """The columns on this CPU beside that of a GPU measured elsewhere."""
+    pace = paces.get(row.get("machine", HERE)) if row["kind"] == "reference" else None
+    return columns_of(pace, "factor{}") if pace else {}
 
 
 def by_relevance(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
@@ -81,7 +95,7 @@ def _time_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     x_axis = spec["x_axis"]
     if not asks_for_crossovers(spec["figures"]):
-        return comparison_answers(tables, spec)
+        return comparison_answers(tables, spec) + (elsewhere_answers(tables, x_axis) if _is_cpu_alone(tables) else [])
     crossovers = crossover_answers(tables, spec["steps_per_run"])
     paybacks = payback_answers(tables, x_axis, has_run=spec["steps_per_run"] is not None)
     alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
@@ -91,9 +105,13 @@ def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row
             crossovers = [row for row in crossovers if row["status"] != "no_accelerator"]
         measured = crossovers + without_accelerator(tables, x_axis)
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
-        elsewhere = bound_answers(tables, x_axis)
+        elsewhere = elsewhere_answers(tables, x_axis) + bound_answers(tables, x_axis)
     further = paybacks + ranking_answers(tables, x_axis) + transfer_answers(tables, x_axis)
     return crossovers + best_answers(tables, x_axis) + further + elsewhere
+
+
+def _is_cpu_alone(tables: RunTables) -> bool:
+    return all(map(is_cpu, tables.cells["device"]))
 
 
 def _missing_answer(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:

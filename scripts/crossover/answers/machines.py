@@ -1,7 +1,8 @@
-"""Answers about several machines: rankings, comparisons with references, and limits to a reference's speed-up."""
+"""Answers about several machines: rankings, comparisons with references, and limits of a reference's speed-up."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any
@@ -9,21 +10,33 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.crossovers import caveats_of_series, crossover_columns, reach_of
-from crossover.answers.vocabulary import Row, estimate, flags_of, trials_columns
-from crossover.config.words import BASELINE, HERE, is_cpu, series_axes
+from crossover.answers.crossovers import caveats_of_series, crossover_columns, reach_of, speedups_of
+from crossover.answers.vocabulary import Row, estimate, flags_of, interval_columns, trials_columns
+from crossover.config.words import BASELINE, HERE, X_AXES, is_cpu, series_axes
 from crossover.statistics.bounds import LAUNCH
 from crossover.statistics.bounds import PAIR as BOUND
-from crossover.statistics.intervals import INCONCLUSIVE
+from crossover.statistics.intervals import INCONCLUSIVE, interval_of
 from crossover.statistics.machines import Side, is_ranking, ranked_sides, ranking_axes, sides_of, standings_along
+from crossover.statistics.references import DISAGREE, NORMAL_QUANTILE, host_factors, speedup_spread
 from crossover.statistics.references import PAIR as REFERENCE
-from crossover.statistics.references import host_factors
 from crossover.tables.frames import first_row, records, rows_with, with_x
-from crossover.tables.labels import axis_label, machine_side, name_by, short_name, varying
+from crossover.tables.labels import (
+    axis_label,
+    machine_side,
+    name_by,
+    product_family,
+    short_name,
+    varying,
+    with_article,
+)
 from crossover.tables.references import facts_of
+from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.text import listed
 
+
+THIS_CPU = "this CPU"
+"""The side with which GPUs measured elsewhere are compared."""
 
 LEAST_COMPARED = 2
 """Minimum number of sides of which an answer can say that one is ahead."""
@@ -57,7 +70,7 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
         status = "in_part"
     else:
         status = "changes" if len(standings) > 1 else "throughout"
-    trials = trials_columns(int(sides["trials"].min()))
+    trials, names = trials_columns(int(sides["trials"].min())), _side_names(sides)
     return [
         {
             "kind": "ranking",
@@ -66,8 +79,8 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
             "quantity": first["ranked_by"],
             "value": len(sides_of(sides)),
             "unit": axis_label(first | {"x_axis": x_axis}),
-            "winner_configurations": [_sides_words(standing.ahead) for standing in standings],
-            "loser_configurations": ["" if standing.is_first else _sides_words(standing.behind) for standing in standings],
+            "winner_configurations": [_words(standing.ahead, names) for standing in standings],
+            "loser_configurations": ["" if standing.is_first else _words(standing.behind, names) for standing in standings],
             "near": [x for standing in standings for x in (standing.low, standing.high)],
             **trials,
             "caveats": trials["caveats"] + flags_of(sides),
@@ -75,13 +88,21 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
     ]
 
 
-def _sides_words(sides: Collection[Side]) -> str:
-    return listed([machine_side(device, machine) for machine, device in sorted(sides, key=_here_first)])
+def _side_names(sides: pd.DataFrame) -> dict[Side, str]:
+    """The name of each side, this machine's first; a GPU measured elsewhere has that of its product, if unique."""
+    rows = records(sides.drop_duplicates(["machine", "device"]))
+    rows.sort(key=lambda row: (row["machine"] != HERE, row["machine"], row["device"]))
+    products = [product_family(row["device_name"]) if row["measured_elsewhere"] else "" for row in rows]
+    return {
+        (row["machine"], row["device"]): f"the {product}"
+        if product and products.count(product) == 1
+        else machine_side(row["device"], row["machine"])
+        for row, product in zip(rows, products, strict=True)
+    }
 
 
-def _here_first(side: Side) -> tuple[bool, Side]:
-    machine, _ = side
-    return machine != HERE, side
+def _words(sides: Collection[Side], names: Mapping[Side, str]) -> str:
+    return listed([name for side, name in names.items() if side in sides])
 
 
 def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> list[Row]:
@@ -97,18 +118,36 @@ def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> l
 def _reference_answer(
     row: dict[str, Any], tables: RunTables, varied_axes: Sequence[str], factors: Mapping[tuple[object, ...], float]
 ) -> Row:
-    measured_on = facts_of(tables.reference_cells)[row["machine"]].measured_on
-    gpu = f"{short_name(row['contender_name'])} (reference, {measured_on})"
-    columns = crossover_columns(row, gpu, "this CPU")
+    gpu = with_article(product_family(row["contender_name"]))
+    columns = crossover_columns(row, gpu, THIS_CPU)
+    factor = factors.get(tuple(row[axis] for axis in series_axes(row["x_axis"])), 1.0)
     return {
         **columns,
         "caveats": columns["caveats"] + caveats_of_series(row, tables),
         "kind": "reference",
         "main": row["cost"] == "time" or row["status"] != "incomplete",
         "series": name_by(row, varied_axes),
-        "measured_on": measured_on,
-        "factor": factors.get(tuple(row[axis] for axis in series_axes(row["x_axis"]))),
-        **reach_of(row, tables.ratios, gpu, "this CPU"),
+        "measured_on": facts_of(tables.reference_cells)[row["machine"]].measured_on,
+        **_speedups_of_both_estimates(row, tables.ratios, gpu, factor),
+    }
+
+
+def _speedups_of_both_estimates(row: dict[str, Any], ratios: pd.DataFrame, gpu: str, factor: float) -> Row:
+    """`reach_of`, whose speed-ups span all estimates: times as measured and as scaled by `factor`, on hosts that differ.
+
+    If the estimates disagree, the speed-ups are those at the largest point.
+    """
+    columns = reach_of(row, ratios, gpu, THIS_CPU)
+    if row["caveat"] == DISAGREE and columns:
+        ratio = float(speedups_of(row, ratios)["ratio"].iloc[-1])
+        columns |= {"reach": columns["largest"], "ratio_low": ratio, "ratio_high": ratio}
+    if "ratio_low" not in columns:
+        return columns
+    slowdown = factor if columns.get("winner") != THIS_CPU else 1 / factor
+    hosts = math.exp(NORMAL_QUANTILE * speedup_spread(row["execution"]))
+    return columns | {
+        "ratio_low": columns["ratio_low"] / max(1.0, slowdown) / hosts,
+        "ratio_high": columns["ratio_high"] / min(1.0, slowdown) * hosts,
     }
 
 
@@ -141,10 +180,57 @@ def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) 
     return answers
 
 
-def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """The highest speed-up that a reference's roofs allow if the model was not measured on the reference's GPU.
+def elsewhere_answers(tables: RunTables, x_axis: str) -> list[Row]:
+    """How fast each product was elsewhere over this CPU, at the largest point of each series, as measured there."""
+    ratios = tables.ratios[(tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] != tables.ratios["machine"])]
+    products = {name: product_family(facts.device_name) for name, facts in facts_of(tables.reference_cells).items()}
+    axes = [axis for axis in series_axes(x_axis) if axis != "machine"]
+    varied_axes = varying(tables.cells, axes)
+    answers = []
+    for _, line in with_x(ratios, x_axis).groupby([*axes, ratios["machine"].map(products)], sort=False):
+        row = first_row(line.sort_values("x", kind="stable").tail(1))
+        answers.append(
+            _elsewhere_answer(row, with_article(products[row["machine"]]), tables)
+            | {"series": name_by(row, varied_axes)}
+            | {"unit": axis_label(first_row(tables.cells) | {"x_axis": x_axis})}
+        )
+    return answers
 
-    There is one answer per series, at the largest point, for the reference with the highest limit there.
+
+def _elsewhere_answer(row: dict[str, Any], gpu: str, tables: RunTables) -> Row:
+    ratio, is_ahead = interval_of(row, "ratio{}"), row["ratio"] >= 1
+    cells, trials = cells_of_both(row, tables), trials_columns(row["trials"])
+    return {
+        "kind": "elsewhere",
+        "machine": row["machine"],
+        "status": "measured",
+        **interval_columns(ratio if is_ahead else ratio.inverted(), ""),
+        "winner": gpu if is_ahead else THIS_CPU,
+        "loser": THIS_CPU if is_ahead else gpu,
+        "bracket_low": row["x"],
+        "measured_on": facts_of(tables.reference_cells)[row["machine"]].measured_on,
+        **trials,
+        "caveats": trials["caveats"] + flags_of(cells),
+    }
+
+
+def cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
+    """The cells of a ratio with a reference: of its GPU there and of the CPU here."""
+    cells = pd.concat([tables.cells, tables.reference_cells], ignore_index=True)
+    same = rows_with(cells, [axis for axis in CELL_AXES if axis not in ("machine", "device")], row)
+    sides = {(row["machine"], row["contender"]), (row["baseline_machine"], row["baseline"])}
+    return same[[side in sides for side in zip(same["machine"], same["device"], strict=True)]]
+
+
+HIGHEST_BOUND = 100
+"""Limits of the speed-up above this say nothing, and get no answer."""
+
+
+def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
+    """The highest speed-up that a reference's roofs allow if the model was not measured on such a GPU.
+
+    There is one answer per series, at the largest point, for the reference with the highest limit there; none if the
+    limit is above HIGHEST_BOUND.
     """
     ratios = tables.ratios[tables.ratios["pair"] == BOUND]
     axes = [axis for axis in series_axes(x_axis) if axis != "machine"]
@@ -153,6 +239,12 @@ def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
     for _, line in with_x(ratios, x_axis).groupby(axes, sort=False):
         largest = line[line["x"] == line["x"].max()]
         bound = first_row(largest.sort_values("ratio").tail(1))
+        if bound["ratio"] > HIGHEST_BOUND:
+            continue
+        timed = rows_with(
+            tables.cells, [*axes, "machine", "device"], bound | {"machine": bound["baseline_machine"], "device": BASELINE}
+        )
+        trials = trials_columns(bound["trials"])
         launches = line[(line["machine"] == bound["machine"]) & (line["contender"] == LAUNCH)]
         answers.append(
             {
@@ -165,7 +257,8 @@ def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
                 "reach": launches["x"].max() if len(launches) else None,
                 "winner": machine_side(bound["device"], bound["machine"]),
                 "loser": machine_side(bound["baseline"], bound["baseline_machine"]),
-                **trials_columns(bound["trials"]),
+                **trials,
+                "caveats": trials["caveats"] + flags_of(timed),
             }
         )
     return answers

@@ -139,7 +139,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         "machines": machines,
         "currency": run.currency,
         "measured_on": hosts_elsewhere(facts["machines"], platform.node()) if len(machines) == 1 else None,
-        "references": _references(tables),
+        "references": _references(tables, answers),
         "unlike": differing_software(tables.measurements) if len(machines) > 1 else [],
         "provenance": facts,
         "page_data": Markup(page_data(with_x_axes(run.studies, tables.cells), tables)),
@@ -205,9 +205,10 @@ def _study(
     paybacks = [answer for answer in answers if answer["main"] and answer["kind"] == "payback"]
     runs = [answer for answer in answers if answer["main"] and answer["cost"] == "run"]
     rankings = [answer for answer in answers if answer["kind"] in ("ranking", "bound")]
+    elsewhere = [answer for answer in answers if answer["kind"] == "elsewhere"]
     main = main_answers([answer for answer in answers if answer not in (*paybacks, *runs)])
     shown = [figure for figure in figures if figure["study"] == name]
-    others = [answer for answer in answers if not answer["main"] and answer not in rankings]
+    others = [answer for answer in answers if not answer["main"] and answer not in (*rankings, *elsewhere)]
     quality, machines, claims = _quality(tables), _machines(tables), records(tables.claims)
     ranked = _ranked(ranked_series(by_relevance(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
     return {
@@ -219,6 +220,7 @@ def _study(
         "runs": runs,
         "paybacks": paybacks,
         "rankings": rankings,
+        "elsewhere": elsewhere,
         "row": row_of(main, claims),
         "others": others,
         "doubted": doubted,
@@ -279,12 +281,14 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
     }
 
 
-def _references(tables: RunTables) -> list[dict[str, Any]]:
+def _references(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The facts about each reference; `pace` compares this CPU with its CPU, if an answer rests on that."""
+    paces = {answer["machine"]: interval_of(answer, "factor{}") for answer in answers if answer["kind"] == "reference"}
     references: dict[tuple[Any, ...], dict[str, Any]] = {}
     for facts in facts_of(tables.reference_cells).values():
         uncommitted = str(facts.code_version).endswith(DIRTY)
         identity = (facts.device_name, facts.physical_cores, facts.measured_on, facts.torch_version, uncommitted)
-        references.setdefault(identity, asdict(facts) | {"uncommitted": uncommitted})
+        references.setdefault(identity, asdict(facts) | {"uncommitted": uncommitted, "pace": paces.get(facts.name)})
     return list(references.values())
 
 

@@ -86,6 +86,18 @@ def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]
     return list(groups.values())
 
 
+def known_ends(answer: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """The ends of a crossover's interval or, without one, of its bracket; None for an open end.
+
+    An interval is open where it reaches the end of the measured range.
+    """
+    if answer["low"] is None and answer["high"] is None:
+        return answer["bracket_low"], answer["bracket_high"]
+    ends = ((answer["low"], answer["smallest"]), (answer["high"], answer["largest"]))
+    low, high = (None if end == last else end for end, last in ends)
+    return low, high
+
+
 def _inline(path: Path) -> Markup:
     text = path.read_text(encoding="utf-8")
     return Markup(text.replace("</script", "<\\/script").replace("</style", "<\\/style"))
@@ -170,6 +182,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "amount": amount_text,
     "position": position_text,
     "interval": interval_text,
+    "known_ends": known_ends,
     "places": places_text,
     "range": range_text,
     "bytes": bytes_text,

@@ -12,6 +12,7 @@ from crossover.config.words import is_cpu
 from crossover.statistics.intervals import ENDS
 from crossover.statistics.roofs import WORK, compute_roof_s, memory_roof_s, or_nan
 from crossover.tables.frames import on_all_cores, records
+from crossover.tables.labels import product_family
 from crossover.tables.references import Reference
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.roofs import Roofs
@@ -29,8 +30,9 @@ def bounds_of(
 
     A step on that GPU takes at least the longest of three times: its operations at the peak rate, its bytes at the
     bandwidth, and the launch of one kernel. The rates come from the fastest repeats of the reference's probes, and the
-    operations and bytes from the CPU's eager step. Studies that were measured on an accelerator of this machine or on
-    the reference are left out. `elsewhere` has the references' trials that match trials of this machine.
+    operations and bytes from the CPU's eager step. Studies that were measured on an accelerator of this machine, or on
+    any reference with the same product, are left out. `elsewhere` has the references' trials that match trials of this
+    machine.
     """
     with_roofs = [reference for reference in references if len(reference.roofs)]
     if not with_roofs:
@@ -41,8 +43,11 @@ def bounds_of(
     work = ok.groupby(CELL_AXES, sort=False)[list(WORK)].first()
     has_accelerator = {study for study, device in cells[["study", "device"]].values if not is_cpu(device)}
     rows: list[dict[str, Any]] = []
+    products = {reference.facts.name: product_family(reference.facts.device_name) for reference in references}
+    with_gpu = elsewhere[[not is_cpu(device) for device in elsewhere["device"]]]
     for reference in with_roofs:
-        measured = {*elsewhere.loc[elsewhere["machine"] == reference.facts.name, "study"]}
+        same_product = with_gpu["machine"].map(products) == products[reference.facts.name]
+        measured = {*with_gpu.loc[same_product, "study"]}
         unmeasured = timed[~timed["study"].isin(has_accelerator | measured)]
         rows += _rows(records(unmeasured), work, reference)
     return table_of("ratios", rows)

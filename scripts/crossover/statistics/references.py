@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from statistics import geometric_mean
 from typing import Any
@@ -12,7 +12,7 @@ import pandas as pd
 
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
 from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.intervals import ENDS
+from crossover.statistics.intervals import ENDS, Interval, time_over_trials
 from crossover.statistics.pairings import XAxes
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
@@ -89,10 +89,15 @@ def host_spread(execution: str) -> float:
     return GRAPH_SPREAD if execution == "cuda-graph" else EAGER_SPREAD
 
 
+def speedup_spread(execution: str) -> float:
+    """Standard deviation of ln(speed-up of a GPU over its host's CPU) between hosts of a kind."""
+    return min(SPEEDUP_SPREAD, host_spread(execution))
+
+
 def _on_other_hosts(trials: pd.DataFrame, machines: Collection[str], quantile: float) -> pd.DataFrame:
     """The trials, with the times on `machines` changed by `quantile` standard deviations of the speed-up over hosts."""
     factors = [
-        math.exp(quantile * min(SPEEDUP_SPREAD, host_spread(execution))) if machine in machines else 1.0
+        math.exp(quantile * speedup_spread(execution)) if machine in machines else 1.0
         for machine, execution in zip(trials["machine"], trials["execution"], strict=True)
     ]
     return trials.assign(step_time_s=pd.to_numeric(trials["step_time_s"]) * factors)
@@ -109,26 +114,43 @@ def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], 
     the GPU is less than SMALL_SPEEDUP times as fast as this CPU. Without such points, it is the ratio at the smallest
     point. `ratios` have pair `reference`.
     """
-    factors = {}
-    axes, along = series_axes(x_axis), X_AXES[x_axis]
-    for _, line in ratios.groupby(axes, sort=False):
+    return {
+        tuple(steps[series_axes(x_axis)].iloc[0]): geometric_mean(steps["ratio"].astype(float))
+        for steps in _small_steps(ratios, x_axis)
+    }
+
+
+def _small_steps(ratios: pd.DataFrame, x_axis: str) -> Iterator[pd.DataFrame]:
+    """For each series, the ratios of the CPUs' times at the points that `host_factors` uses."""
+    along = X_AXES[x_axis]
+    for _, line in ratios.groupby(series_axes(x_axis), sort=False):
         hosts = line[(line["device"] == BASELINE) & (line["contender"] == line["machine"])].sort_values(along)
         speedups = line[
             [not is_cpu(device) and device == side for device, side in line[["device", "contender"]].values]
         ]
         small = hosts[along].isin(speedups.loc[speedups["ratio"] < SMALL_SPEEDUP, along])
         if len(hosts):
-            small_steps = hosts[small] if small.any() else hosts.head(1)
-            factors[tuple(small_steps[axes].iloc[0])] = geometric_mean(small_steps["ratio"].astype(float))
-    return factors
+            yield hosts[small] if small.any() else hosts.head(1)
+
+
+def host_paces(ratios: pd.DataFrame, x_axes: XAxes) -> dict[str, Interval]:
+    """For each reference, the time of this CPU over that of the reference's CPU, with its 95 % interval over cells.
+
+    It is the geometric mean over the cells of all studies that `host_factors` uses. `ratios` have pair `reference`.
+    """
+    cells: dict[str, list[float]] = {}
+    for study, rows in ratios.groupby("study", sort=False):
+        for steps in _small_steps(rows, x_axes[str(study)]):
+            cells.setdefault(str(steps["machine"].iloc[0]), []).extend(steps["ratio"].astype(float))
+    return {machine: time_over_trials(of_machine) for machine, of_machine in cells.items()}
 
 
 def spanned(here: Row, there: Row) -> Row:
     """Merge two estimates of a crossover: the result is the less certain estimate (LEAST_SURE).
 
-    Its interval (with single trials, its bracket) is extended to cover both estimates. It is open towards an estimate
-    beyond the measured range. A side is significantly faster where both estimates say so. Contradicting estimates give
-    `undecided`.
+    Its interval (with single trials, its bracket) is extended to cover both estimates, and a side is significantly
+    faster only where both estimates say so. It is open towards an estimate beyond the measured range. If they contradict
+    each other, or leave no end known, the result is `undecided` with caveat `estimates_disagree`.
     """
     significant = {
         name: None if None in (here[name], there[name]) else further(here[name], there[name])
@@ -136,13 +158,18 @@ def spanned(here: Row, there: Row) -> Row:
     }
     here, there = {**here, **significant}, {**there, **significant}
     statuses = {there["status"], here["status"]}
-    undecided = dict.fromkeys(_ESTIMATES) | {"status": "undecided"}
+    disagreeing = dict.fromkeys([*_ESTIMATES, *SIGNIFICANT]) | _DISAGREE
     if len(statuses) > 1 and ("reversed" in statuses or statuses == {"below_range", "above_range"}):
-        return {**here, **undecided}
+        return {**here, **disagreeing}
     base = min(here, there, key=lambda row: LEAST_SURE.index(row["status"]))
+    if base["status"] == "undecided" and len(statuses) > 1:
+        return {**base, **_DISAGREE}
     unsure = sorted({*there["caveat_at"], *here["caveat_at"]})
     if unsure and base["status"] in ("edge_tie", "below_range", "above_range"):
         base = {**base, "caveat": "unsure_sizes", "caveat_at": unsure}
+    for name, extreme in _SIGNIFICANT.items():
+        known = [row[name] for row in (here, there) if row[name] is not None]
+        base = {**base, name: extreme(known) if len(known) > 1 else None}
     if base["status"] not in ESTIMATED:
         return base
     prefix = "bracket" if base["trials"] == 1 else "crossover"
@@ -151,9 +178,11 @@ def spanned(here: Row, there: Row) -> Row:
     lows = {name: lower[name] for name in base if name.startswith(prefix) and name.endswith("_low")}
     highs = {name: upper[name] for name in base if name.startswith(prefix) and name.endswith("_high")}
     has_end = any(end is not None for end in (*lows.values(), *highs.values()))
-    return {**base, **lows, **highs, **({} if has_end else undecided)}
+    return {**base, **lows, **highs, **({} if has_end else disagreeing)}
 
 
+DISAGREE = "estimates_disagree"
+_DISAGREE = {"status": "undecided", "caveat": DISAGREE, "caveat_at": []}
 _ESTIMATES = [f"crossover{unit}{end}" for unit in ("", "_size", "_parameters") for end in ENDS]
 SIGNIFICANT = {"slower_up_to": min, "faster_from": max, "sure_low": min, "sure_high": max}
 """Columns of points with a significant difference, with the choice of the point that holds in two estimates."""

@@ -51,6 +51,19 @@ def short_name(device_name: str) -> str:
     return " ".join(device_name.split())
 
 
+def product_family(device_name: str) -> str:
+    """An accelerator's product without vendor, memory and connector: 'H100', 'RTX 4090', 'A100 MIG 1g.10gb'."""
+    words = re.split(r"[\s-]+", short_name(device_name))
+    family = [word for word in words if not re.fullmatch(r"NVIDIA|AMD|Tesla|GeForce|\d+GB|HBM\w*|SXM\d*|PCIe|NVL", word)]
+    return " ".join(family or words)
+
+
+def with_article(product: str) -> str:
+    """A product with its article: 'an H100', 'a T4', 'an RTX 4090'; names such as H100 are spelled out."""
+    is_spelled = re.match(r"[A-Z]([A-Z0-9]|$)", product)
+    return f"{'an' if product[0] in ('AEFHILMNORSX' if is_spelled else 'AEIOU') else 'a'} {product}"
+
+
 def machine_words(preposition: str, machine: str) -> str:
     """' of h200' or ' on h200'; empty for a machine without a name."""
     return "" if machine == HERE else f" {preposition} {machine}"

@@ -42,6 +42,8 @@ CAVEATS = {
     "may_cross_again": "the sides may cross once more; more trials are needed to decide (`caveat_at`)",
     "may_cross_back": "the sides may cross and cross back; more trials are needed to decide (`caveat_at`)",
     "unsure_sizes": "no significant difference at some sizes (`caveat_at`)",
+    "estimates_disagree": "with a GPU measured elsewhere, its times as measured and as scaled to this CPU contradict "
+    "each other",
     "baseline_unknown": "the baseline has times but not this cost, for example for lack of a price",
     "contender_unknown": "the contender has times but not this cost, for example for lack of a price",
 }
@@ -671,11 +673,11 @@ ANSWERS = {
     "moved_from": Column("for devices at their best: the crossover in the baseline settings"),
     "factor": Column(
         "for devices at their best: their crossover over `moved_from`; for a GPU measured elsewhere: time of small "
-        "steps on this machine's CPU over their time on the other machine's CPU; for a bottleneck: speed-up by the "
-        "remedy"
+        "steps on this machine's CPU over their time on the other machine's CPU, over all studies; for a bottleneck: "
+        "speed-up by the remedy"
     ),
-    "factor_low": Column("for a bottleneck: lower end of the 95 % interval of `factor`; empty with one trial"),
-    "factor_high": Column("for a bottleneck: upper end of the 95 % interval of `factor`; empty with one trial"),
+    "factor_low": Column("for a bottleneck or a GPU measured elsewhere: lower end of the 95 % interval of `factor`, if known"),
+    "factor_high": Column("for a bottleneck or a GPU measured elsewhere: upper end of the 95 % interval of `factor`"),
     "device": _text("the device that the answer is about"),
     "cost": _text("cost by which sides are compared: " + ", ".join(COSTS)),
     "place": _text("cell, or point on the x axis, of the value; for transfers, the unit of the crossovers"),
@@ -692,8 +694,11 @@ ANSWERS = {
         "if one side leads: the end of the range of its lead beyond which the sides may cross; for a bottleneck, the "
         "point up to which it is the bottleneck; for a bound, the point up to which launching kernels limits it"
     ),
-    "ratio_low": Column("if one side leads: its minimum speed-up in the range of its lead"),
-    "ratio_high": Column("if one side leads: its maximum speed-up in the range of its lead"),
+    "ratio_low": Column(
+        "if one side leads: its minimum speed-up in the range of its lead; for a GPU measured elsewhere, by its times as "
+        "measured or as scaled to this CPU"
+    ),
+    "ratio_high": Column("like `ratio_low`: its maximum speed-up"),
     "compared_at": _many(
         "for devices at their best: the points on the x axis at which they are compared, if others were measured"
     ),
