@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row, estimate, trials_columns
+from crossover.answers.vocabulary import Row, estimate, trials_columns, with_flags
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, series_axes
 from crossover.tables.frames import on_all_cores, records
 from crossover.tables.labels import axis_label, name_by, side_word, varying
@@ -48,5 +48,5 @@ def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str) -> 
         "factor_low": first["gain_low"],
         "factor_high": first["gain_high"],
         "loser": SPLIT[last["bottleneck"]],
-        **trials_columns(min(row["remedy_trials"] for row in rows)),
+        **with_flags(trials_columns(min(row["remedy_trials"] for row in rows)), pd.DataFrame(rows)),
     }

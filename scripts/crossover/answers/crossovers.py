@@ -17,6 +17,7 @@ from crossover.answers.vocabulary import (
     interval_columns,
     ratio_columns,
     trials_columns,
+    with_flags,
 )
 from crossover.config.studies import steps_of_run
 from crossover.config.words import (
@@ -172,10 +173,18 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
                         "loser": loser,
                         "place": place,
                         "startup_s": abs(speedup["startup_s"] - speedup["baseline_startup_s"]),
-                        **trials_columns(speedup["trials"]),
+                        **with_flags(trials_columns(speedup["trials"]), _cells_of_speedup(speedup, tables.cells)),
                     }
                 )
     return answers
+
+
+def _cells_of_speedup(speedup: Mapping[str, Any], cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells of a ratio on one machine: for a pair of devices, of both; else of its device in all settings."""
+    if speedup["pair"] == "device":
+        same = rows_with(cells, [axis for axis in CELL_AXES if axis != "device"], speedup)
+        return same.loc[same["device"].isin([speedup["device"], speedup["baseline"]])]
+    return rows_with(cells, [axis for axis in CELL_AXES if axis not in BASELINE_SETTINGS], speedup)
 
 
 ONE_SIDED = ("below_range", "above_range", "edge_tie")
@@ -269,10 +278,19 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
 
 
 def caveats_of_series(row: Mapping[str, Any], tables: RunTables) -> list[str]:
-    """Caveats of a crossover: cells of its sides that are not ok, and flags of cells within its bracket."""
+    """Caveats of a crossover: cells of its sides that are not ok, and flags of the cells that it rests on.
+
+    These are the cells within its bracket. An estimate with a reference rests on all cells, since these give the ratio
+    of the CPUs, and so does a crossover without both ends of a bracket.
+    """
     sides = sides_of(row, tables)
-    lost = ["lost_cells"] if (sides["status"] != "ok").any() else []
-    return lost + flags_of(sides[sides["x"].isna() | _in_bracket(sides["x"], row)])
+    within = _in_bracket(sides["x"], row)
+    is_wide = row["pair"] == REFERENCE or None in (row["bracket_low"], row["bracket_high"])
+    return lost_caveat(sides) + flags_of(sides if is_wide else sides[sides["x"].isna() | within])
+
+
+def lost_caveat(sides: pd.DataFrame) -> list[str]:
+    return ["lost_cells"] if (sides["status"] != "ok").any() else []
 
 
 def sides_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
@@ -305,11 +323,15 @@ def transfer_answers(tables: RunTables, x_axis: str) -> list[Row]:
         by_protocol = {row["protocol"]: row for row in records(rows)}
         for protocol in FROM_HOST:
             if {protocol, RESIDENT} <= by_protocol.keys():
-                answers.append(_transfer_answer(by_protocol[protocol], by_protocol[RESIDENT], varied_axes))
+                answers.append(_transfer_answer(by_protocol[protocol], by_protocol[RESIDENT], varied_axes, tables))
     return answers
 
 
-def _transfer_answer(transferred: dict[str, Any], resident: dict[str, Any], varied_axes: Sequence[str]) -> Row:
+def _transfer_answer(
+    transferred: dict[str, Any], resident: dict[str, Any], varied_axes: Sequence[str], tables: RunTables
+) -> Row:
+    trials = trials_columns(min(transferred["trials"], resident["trials"]))
+    of_crossovers = [caveat for row in (transferred, resident) for caveat in caveats_of_series(row, tables)]
     ratio = ratio_of_intervals(interval_of(resident, "crossover{}"), interval_of(transferred, "crossover{}"))
     return {
         "kind": "transfers",
@@ -321,7 +343,8 @@ def _transfer_answer(transferred: dict[str, Any], resident: dict[str, Any], vari
         "place": axis_label(transferred),
         "winner": side_word(transferred["contender"]),
         "loser": side_word(transferred["baseline"]),
-        **trials_columns(min(transferred["trials"], resident["trials"])),
+        **trials,
+        "caveats": list(dict.fromkeys(trials["caveats"] + of_crossovers)),
     }
 
 
@@ -372,7 +395,7 @@ def _fastest_candidates(candidates_of_study: pd.DataFrame, varied_axes: Sequence
                 "loser": _candidate_words(baseline, candidates),
                 "winner_s": best["step_time_s"],
                 "loser_s": baseline["step_time_s"],
-                **trials_columns(min(best["trials"], baseline["trials"])),
+                **with_flags(trials_columns(min(best["trials"], baseline["trials"])), pd.DataFrame([best, baseline])),
             }
         )
     return answers
@@ -398,7 +421,7 @@ def _best_answer(
     plain = _plainest(headlines, row["precision"].partition("+")[0])
     both_cross = plain["status"] == row["status"] == "bracketed"
     return {
-        **columns,
+        **with_flags(columns, chosen),
         "kind": "best",
         "main": True,
         "series": name_by(row, varied_axes),

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from crossover.answers.crossovers import caveats_of_series, crossover_columns, reach_of, speedups_of
-from crossover.answers.vocabulary import Row, estimate, flags_of, interval_columns, trials_columns
-from crossover.config.words import BASELINE, HERE, X_AXES, is_cpu, series_axes
+from crossover.answers.vocabulary import Row, estimate, flags_of, interval_columns, trials_columns, with_flags
+from crossover.config.words import BASELINE, HERE, is_cpu, series_axes
 from crossover.statistics.bounds import LAUNCH
 from crossover.statistics.bounds import PAIR as BOUND
 from crossover.statistics.intervals import INCONCLUSIVE, interval_of
@@ -33,7 +33,6 @@ from crossover.tables.references import facts_of
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.text import listed
-
 
 THIS_CPU = "this CPU"
 """The side with which GPUs measured elsewhere are compared."""
@@ -80,12 +79,21 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Row]:
             "value": len(sides_of(sides)),
             "unit": axis_label(first | {"x_axis": x_axis}),
             "winner_configurations": [_words(standing.ahead, names) for standing in standings],
-            "loser_configurations": ["" if standing.is_first else _words(standing.behind, names) for standing in standings],
+            "loser_configurations": [
+                "" if standing.is_first else _words(standing.behind, names) for standing in standings
+            ],
             "near": [x for standing in standings for x in (standing.low, standing.high)],
-            **trials,
-            "caveats": trials["caveats"] + flags_of(sides),
+            "measured_on": _dates_of(sides, tables) or None,
+            **with_flags(trials, sides),
         }
     ]
+
+
+def _dates_of(sides: pd.DataFrame, tables: RunTables) -> str:
+    """The dates on which the references among the sides were measured, in words."""
+    references = sides.loc[sides["measured_elsewhere"].astype(bool), "machine"].unique()
+    facts = facts_of(tables.reference_cells)
+    return listed(sorted({facts[name].measured_on for name in references}))
 
 
 def _side_names(sides: pd.DataFrame) -> dict[Side, str]:
@@ -133,7 +141,7 @@ def _reference_answer(
 
 
 def _speedups_of_both_estimates(row: dict[str, Any], ratios: pd.DataFrame, gpu: str, factor: float) -> Row:
-    """`reach_of`, whose speed-ups span all estimates: times as measured and as scaled by `factor`, on hosts that differ.
+    """`reach_of` with speed-ups that span all estimates: of times as measured and scaled by `factor`, on other hosts.
 
     If the estimates disagree, the speed-ups are those at the largest point.
     """
@@ -161,6 +169,7 @@ def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) 
         first = first_row(line)
         facts = facts_of(tables.reference_cells)[first["machine"]]
         name = facts.cpu_model if is_cpu(first["device"]) else facts.device_name
+        here = first | {"machine": first["baseline_machine"]}
         answers.append(
             {
                 "kind": "set_up",
@@ -175,6 +184,7 @@ def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) 
                 "winner": short_name(name),
                 "trials": line["trials"].min(),
                 "measured_on": facts.measured_on,
+                "caveats": flags_of(rows_with(tables.cells, [*series_axes(x_axis), "device"], here)),
             }
         )
     return answers
@@ -182,7 +192,9 @@ def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) 
 
 def elsewhere_answers(tables: RunTables, x_axis: str) -> list[Row]:
     """How fast each product was elsewhere over this CPU, at the largest point of each series, as measured there."""
-    ratios = tables.ratios[(tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] != tables.ratios["machine"])]
+    ratios = tables.ratios[
+        (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] != tables.ratios["machine"])
+    ]
     products = {name: product_family(facts.device_name) for name, facts in facts_of(tables.reference_cells).items()}
     axes = [axis for axis in series_axes(x_axis) if axis != "machine"]
     varied_axes = varying(tables.cells, axes)
@@ -199,7 +211,6 @@ def elsewhere_answers(tables: RunTables, x_axis: str) -> list[Row]:
 
 def _elsewhere_answer(row: dict[str, Any], gpu: str, tables: RunTables) -> Row:
     ratio, is_ahead = interval_of(row, "ratio{}"), row["ratio"] >= 1
-    cells, trials = cells_of_both(row, tables), trials_columns(row["trials"])
     return {
         "kind": "elsewhere",
         "machine": row["machine"],
@@ -209,8 +220,7 @@ def _elsewhere_answer(row: dict[str, Any], gpu: str, tables: RunTables) -> Row:
         "loser": THIS_CPU if is_ahead else gpu,
         "bracket_low": row["x"],
         "measured_on": facts_of(tables.reference_cells)[row["machine"]].measured_on,
-        **trials,
-        "caveats": trials["caveats"] + flags_of(cells),
+        **with_flags(trials_columns(row["trials"]), cells_of_both(row, tables)),
     }
 
 
@@ -241,10 +251,8 @@ def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
         bound = first_row(largest.sort_values("ratio").tail(1))
         if bound["ratio"] > HIGHEST_BOUND:
             continue
-        timed = rows_with(
-            tables.cells, [*axes, "machine", "device"], bound | {"machine": bound["baseline_machine"], "device": BASELINE}
-        )
-        trials = trials_columns(bound["trials"])
+        side_here = bound | {"machine": bound["baseline_machine"], "device": bound["baseline"]}
+        timed = rows_with(tables.cells, [*axes, "machine", "device"], side_here)
         launches = line[(line["machine"] == bound["machine"]) & (line["contender"] == LAUNCH)]
         answers.append(
             {
@@ -257,8 +265,7 @@ def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
                 "reach": launches["x"].max() if len(launches) else None,
                 "winner": machine_side(bound["device"], bound["machine"]),
                 "loser": machine_side(bound["baseline"], bound["baseline_machine"]),
-                **trials,
-                "caveats": trials["caveats"] + flags_of(timed),
+                **with_flags(trials_columns(bound["trials"]), timed),
             }
         )
     return answers

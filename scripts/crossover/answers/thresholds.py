@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.crossovers import caveats_of_series, crossover_columns, sides_of, speedups_of
-from crossover.answers.vocabulary import by_importance
+from crossover.answers.crossovers import crossover_columns, lost_caveat, sides_of, speedups_of
+from crossover.answers.vocabulary import by_importance, flags_of
 from crossover.config.words import AXES
 from crossover.statistics.intervals import Floats, has_intervals, sure_signs
 from crossover.statistics.references import PAIR as REFERENCE
@@ -41,7 +41,8 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     sizes = speedups.index.to_numpy(float)
     log_ratios, log_highs = np.log(speedups[["ratio", "ratio_high"]].to_numpy(float)).T
     half_widths = log_highs - log_ratios
-    lost = _lost(row, tables)
+    sides = sides_of(row, tables)
+    lost = _lost(row, sides)
     here = _host(tables, row["baseline_machine"], row["baseline"])
     there = _host(tables, row["machine"], row["contender"])
     return {
@@ -58,7 +59,9 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
         "single_trial": not has_intervals(half_widths) if len(sizes) else row["trials"] == 1,
-        "caveats": by_importance([*crossover_columns(row, GPU, CPU)["caveats"], *caveats_of_series(row, tables)]),
+        "caveats": by_importance(
+            [*crossover_columns(row, GPU, CPU)["caveats"], *lost_caveat(sides), *flags_of(sides)]
+        ),
         "smallest": min(sizes, default=None),
         "largest": max(sizes, default=None),
         "lost": lost,
@@ -70,9 +73,8 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
     }
 
 
-def _lost(row: Mapping[str, Any], tables: RunTables) -> list[float]:
+def _lost(row: Mapping[str, Any], sides: pd.DataFrame) -> list[float]:
     """The sizes at which the GPU was tried but has no time, for example because it ran out of memory."""
-    sides = sides_of(row, tables)
     of_gpu = (sides["device"] == row["contender"]) & (sides["machine"] == row["machine"])
     return sorted(sides.loc[of_gpu.fillna(False) & sides["step_time_s"].isna(), "x"].dropna().unique().tolist())
 

@@ -64,6 +64,7 @@ DOUBTFUL = ("above_roof", "diverged", "not_checked", "cast")
 VARIABLE = ("trials_differ", "drift", "warmup_capped", "incomplete")
 
 CAVEATS = {
+    "busy_machine": "others disturbed most of the cells of one of its sides, so the answer says so first",
     **{flag: FLAGS[flag] for flag in (*DISTURBED, *DOUBTFUL)},
     "one_trial": "based on a cell with only one trial",
     "no_interval": "without a 95 % interval",
@@ -81,6 +82,10 @@ is based on many cells would have a caveat more often."""
 def by_importance(caveats: Collection[str]) -> list[str]:
     """Each caveat once, in the order of CAVEATS."""
     return [caveat for caveat in CAVEATS if caveat in caveats]
+
+
+BUSY = frozenset(DISTURBED) - {"throttled"}
+"""Flags of cells that others disturbed."""
 
 
 def estimate(row: Mapping[str, Any], name: str, unit: str = "") -> Row:
@@ -110,9 +115,21 @@ def trials_columns(trials: int) -> Row:
 
 
 def flags_of(cells: pd.DataFrame) -> list[str]:
-    """The flags that at least FLAGGED_SHARE of these cells have."""
+    """`busy_machine` if others disturbed the cells, and the flags that at least FLAGGED_SHARE of them have."""
     shares = cells["flag_names"].explode().value_counts() / len(cells)
-    return sorted(shares.index[shares >= FLAGGED_SHARE])
+    busy = ["busy_machine"] if _is_busy(cells) else []
+    return busy + sorted(shares.index[shares >= FLAGGED_SHARE])
+
+
+def with_flags(columns: Row, cells: pd.DataFrame) -> Row:
+    """Columns of an answer whose caveats are followed by the flags of the cells that it rests on."""
+    return {**columns, "caveats": [*columns["caveats"], *flags_of(cells)]}
+
+
+def _is_busy(cells: pd.DataFrame) -> bool:
+    """Whether others disturbed most of the cells of a device of a machine."""
+    is_busy = cells["flag_names"].map(lambda flags: not BUSY.isdisjoint(flags)).astype(float)
+    return bool((is_busy.groupby([cells["machine"], cells["device"]]).mean() > 0.5).any())
 
 
 def caveats_of(cells: pd.DataFrame) -> list[str]:

@@ -98,6 +98,15 @@ def known_ends(answer: Mapping[str, Any]) -> tuple[float | None, float | None]:
     return low, high
 
 
+def is_one_sided(answer: Mapping[str, Any]) -> bool:
+    """Whether an estimate names a side that is ahead at the 95 % level, without an interval."""
+    if answer["trials"] == 1 or (answer["status"] == "edge_tie" and answer["reach"] is None):
+        return False
+    if answer["status"] in ("bracketed", "reversed"):
+        return known_ends(answer).count(None) == 1
+    return answer["status"] in ("below_range", "above_range", "edge_tie")
+
+
 def _inline(path: Path) -> Markup:
     text = path.read_text(encoding="utf-8")
     return Markup(text.replace("</script", "<\\/script").replace("</style", "<\\/style"))
@@ -182,6 +191,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "amount": amount_text,
     "position": position_text,
     "interval": interval_text,
+    "is_one_sided": is_one_sided,
     "known_ends": known_ends,
     "places": places_text,
     "range": range_text,

@@ -207,8 +207,12 @@ def _standing(rows: Sequence[Row], x: float) -> Standing | None:
     behind = [row for row in rows if leading <= {*row["slower_than"]}]
     if not behind:
         return None
-    sides = [frozenset((row["machine"], row["device"]) for row in group) for group in (ahead, behind)]
-    return Standing(*sides, x, x, is_first=len(ahead) == 1 and len(behind) == len(rows) - 1)
+    is_first = len(ahead) == 1 and len(behind) == len(rows) - 1
+    return Standing(_sides(ahead), _sides(behind), x, x, is_first)
+
+
+def _sides(rows: Sequence[Row]) -> frozenset[Side]:
+    return frozenset((row["machine"], row["device"]) for row in rows)
 
 
 def ranked_sides(rows: pd.DataFrame) -> pd.DataFrame:

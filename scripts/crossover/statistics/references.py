@@ -167,9 +167,6 @@ def spanned(here: Row, there: Row) -> Row:
     unsure = sorted({*there["caveat_at"], *here["caveat_at"]})
     if unsure and base["status"] in ("edge_tie", "below_range", "above_range"):
         base = {**base, "caveat": "unsure_sizes", "caveat_at": unsure}
-    for name, extreme in _SIGNIFICANT.items():
-        known = [row[name] for row in (here, there) if row[name] is not None]
-        base = {**base, name: extreme(known) if len(known) > 1 else None}
     if base["status"] not in ESTIMATED:
         return base
     prefix = "bracket" if base["trials"] == 1 else "crossover"

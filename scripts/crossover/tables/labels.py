@@ -51,11 +51,14 @@ def short_name(device_name: str) -> str:
     return " ".join(device_name.split())
 
 
+NO_PRODUCT = r"NVIDIA|AMD|Tesla|GeForce|\d+GB|HBM\w*|SXM\d*|PCIe|NVL"
+"""Words of an accelerator's name that do not tell its product: vendor, memory and connector."""
+
+
 def product_family(device_name: str) -> str:
     """An accelerator's product without vendor, memory and connector: 'H100', 'RTX 4090', 'A100 MIG 1g.10gb'."""
     words = re.split(r"[\s-]+", short_name(device_name))
-    family = [word for word in words if not re.fullmatch(r"NVIDIA|AMD|Tesla|GeForce|\d+GB|HBM\w*|SXM\d*|PCIe|NVL", word)]
-    return " ".join(family or words)
+    return " ".join([word for word in words if not re.fullmatch(NO_PRODUCT, word)] or words)
 
 
 def with_article(product: str) -> str:

@@ -663,7 +663,7 @@ ANSWERS = {
     "loser": _text("second side that the answer names; for a bottleneck, the bottleneck at the largest size"),
     "winner_configurations": _many(
         "for devices at their best: the fastest configurations of `winner` within the crossover's bracket, or else at "
-        "the smallest and the largest size; for a ranking: the sides ahead in each range, those ahead of all others first"
+        "the smallest and the largest size; for a ranking: the sides ahead in each range, the first places before the others"
     ),
     "loser_configurations": _many(
         "for devices at their best: like `winner_configurations`, for `loser`; for a ranking: the sides behind in each "
@@ -695,8 +695,8 @@ ANSWERS = {
         "point up to which it is the bottleneck; for a bound, the point up to which launching kernels limits it"
     ),
     "ratio_low": Column(
-        "if one side leads: its minimum speed-up in the range of its lead; for a GPU measured elsewhere, by its times as "
-        "measured or as scaled to this CPU"
+        "if one side leads: its minimum speed-up in the range of its lead; for a GPU measured elsewhere, by its times "
+        "as measured or as scaled to this CPU, on hosts that differ"
     ),
     "ratio_high": Column("like `ratio_low`: its maximum speed-up"),
     "compared_at": _many(

@@ -134,7 +134,10 @@ def test_the_price_of_a_machine_and_device(machine: str, device: str, price: flo
     ],
 )
 def test_a_standing_names_who_is_behind_whom(row: Row, seconds: Any, expected: Any) -> None:
-    times = {side: {size: around(by_size[i], 0.001) for size, by_size in seconds.items()} for i, side in enumerate(SIDES)}
+    times = {
+        side: {size: around(of_sides[index], 0.001) for size, of_sides in seconds.items()}
+        for index, side in enumerate(SIDES)
+    }
 
     def named(names: str) -> frozenset[tuple[str, str]]:
         return frozenset(SIDES[name] for name in names.split())
