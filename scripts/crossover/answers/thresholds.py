@@ -59,9 +59,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
         "single_trial": not has_intervals(half_widths) if len(sizes) else row["trials"] == 1,
-        "caveats": by_importance(
-            [*crossover_columns(row, GPU, CPU)["caveats"], *lost_caveat(sides), *flags_of(sides)]
-        ),
+        "caveats": by_importance([*crossover_columns(row, GPU, CPU)["caveats"], *lost_caveat(sides), *flags_of(sides)]),
         "smallest": min(sizes, default=None),
         "largest": max(sizes, default=None),
         "lost": lost,

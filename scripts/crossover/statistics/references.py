@@ -148,9 +148,9 @@ def host_paces(ratios: pd.DataFrame, x_axes: XAxes) -> dict[str, Interval]:
 def spanned(here: Row, there: Row) -> Row:
     """Merge two estimates of a crossover: the result is the less certain estimate (LEAST_SURE).
 
-    Its interval (with single trials, its bracket) is extended to cover both estimates, and a side is significantly
-    faster only where both estimates say so. It is open towards an estimate beyond the measured range. If they contradict
-    each other, or leave no end known, the result is `undecided` with caveat `estimates_disagree`.
+    Its interval (with single trials, its bracket) is extended to cover both estimates, and is open towards an estimate
+    beyond the measured range. A side is significantly faster only where both estimates say so. If they contradict each
+    other, or leave no end known, the result is `undecided` with caveat `estimates_disagree`.
     """
     significant = {
         name: None if None in (here[name], there[name]) else further(here[name], there[name])

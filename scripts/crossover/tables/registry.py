@@ -676,7 +676,9 @@ ANSWERS = {
         "steps on this machine's CPU over their time on the other machine's CPU, over all studies; for a bottleneck: "
         "speed-up by the remedy"
     ),
-    "factor_low": Column("for a bottleneck or a GPU measured elsewhere: lower end of the 95 % interval of `factor`, if known"),
+    "factor_low": Column(
+        "for a bottleneck or a GPU measured elsewhere: lower end of the 95 % interval of `factor`, if known"
+    ),
     "factor_high": Column("for a bottleneck or a GPU measured elsewhere: upper end of the 95 % interval of `factor`"),
     "device": _text("the device that the answer is about"),
     "cost": _text("cost by which sides are compared: " + ", ".join(COSTS)),
