@@ -182,7 +182,7 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
-    """Caveats of more than half of the answers or cells, which the report states once. Disturbances are no such ones."""
+    """Caveats of more than half of the answers or cells, which the report states once, except for disturbances."""
     from_trials = [answer["caveats"] for answer in answers if answer["trials"] is not None]
     may_be_common = {"one_trial", *FLAGS}.difference(DISTURBED)
     counts = Counter(caveat for caveats in from_trials for caveat in caveats if caveat in may_be_common)

@@ -81,7 +81,7 @@ def has_two_groups(logs: Floats) -> bool:
 
 
 def drifts_alike(logs: Floats) -> bool:
-    """Whether the mean drift of at least two trials, as its logarithm, is significantly above DRIFT in one direction."""
+    """Whether the mean of the logarithms of at least two trials' drifts is significantly above DRIFT, up or down."""
     if len(logs) < 2:
         return False
     mean = SampleMean.of(logs.tolist(), 0.0)

@@ -294,6 +294,46 @@ def test_page_summary_and_terminal_have_the_number_of_disturbed_cells(
     assert "disturbed" not in "".join([undisturbed, *others])
 
 
+def test_a_sentence_has_one_caveat_and_the_page_and_the_table_have_all(rows: pd.DataFrame, tmp_path: Path) -> None:
+    """Two of the four widths have a busy host and times that drift; the largest width has no result on the GPU."""
+    timed = rows[rows["study"] == "widths"]
+    flags = [["drift", "busy_host"] if size in (1000, 4000) else [] for size in timed["size"]]
+    page = write_page(timed.assign(flag_names=flags), tmp_path)
+    html = page.path.read_text()
+    sentence = "GPU faster above 2,000 neurons (95 % CI 1,980 to 2,030; busy machine)"
+    for name in ("summary.md", "summary.txt"):
+        text = (tmp_path / name).read_text()
+        assert sentence in text
+        assert "have no result" not in text
+        assert "drifting times" not in text
+    (answer,) = (answer for answer in records(page.tables.answers) if answer["kind"] == "crossover")
+    assert answer["caveats"] == ["busy_host", "lost_cells", "drift"]
+    further = "GPU faster above 2,000 neurons</bdi>”: some of its cells have no result; drifting times."
+    assert further in html[html.index('id="more"') :]
+
+
+def simulated(rows: pd.DataFrame, trials: int, slower: float, seed: int) -> pd.DataFrame:
+    """Trials of four widths with a spread of 10 %, of which 7 % drift, on a host that takes `slower` times as long in
+    half of the trials."""
+    generator = np.random.default_rng(seed)
+    timed = rows[(rows["study"] == "widths") & (rows["trial"] == 2) & (rows["status"] == "ok")]
+    runs = pd.concat([timed.assign(trial=trial) for trial in range(1, trials + 1)])
+    states = generator.integers(0, 2, len(runs))
+    times_s = runs["step_time_s"] * slower**states * np.exp(generator.normal(0, 0.1, len(runs)))
+    return runs.assign(
+        step_time_s=times_s, flag_names=[["drift"] * bool(drifts) for drifts in generator.random(len(runs)) < 0.07]
+    )
+
+
+def test_a_quiet_run_has_no_caveat_and_one_with_two_states_has(rows: pd.DataFrame) -> None:
+    def caveats(slower: float, seed: int) -> set[str]:
+        tables = tables_of(simulated(rows, 16, slower, seed), {"widths": study()})
+        return {caveat for caveats in tables.answers["caveats"] for caveat in caveats}
+
+    assert sum(not caveats(1.0, seed).isdisjoint(FLAGS) for seed in range(8)) <= 1
+    assert all("trials_differ" in caveats(2.0, seed) for seed in range(3))
+
+
 def test_trainings_are_summarised_in_a_sentence_and_a_table(row: Row, tmp_path: Path) -> None:
     trial = row()
     rows = np.arange(1000) % 2

@@ -1,4 +1,4 @@
-"""Flags of cells from simulated trials: how often quiet and disturbed hosts have them, whatever the number of trials."""
+"""Flags of cells from simulated trials: how often quiet and disturbed hosts have them, by the number of trials."""
 
 from __future__ import annotations
 
@@ -79,16 +79,7 @@ def test_groups_need_three_trials_each() -> None:
 @pytest.mark.parametrize("flag", ["busy_host", "drift", "warmup_capped", "diverged"])
 @pytest.mark.parametrize(
     ("flagged", "trials", "raised"),
-    [
-        (1, 1, True),
-        (1, 2, True),
-        (1, 3, False),
-        (2, 3, True),
-        (1, 5, False),
-        (2, 5, True),
-        (5, 16, False),
-        (6, 16, True),
-    ],
+    [(1, 1, True), (1, 2, True), (1, 3, False), (2, 3, True), (1, 5, False), (2, 5, True), (5, 16, False)],
 )
 def test_a_flag_of_trials_is_one_of_the_cell_above_a_third(flag: str, flagged: int, trials: int, raised: bool) -> None:
     flags = [[flag]] * flagged + [[]] * (trials - flagged)
