@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from best_coverage import NO_DEVICE, best_cases, best_coverage_rows
-from crossover_coverage import INSIDE, cases, coverage_rows, spread_cases
+from crossover_coverage import INSIDE, cases, coverage_rows, spread_cases, stair_cases
 from simulation import simulate_cases, simulation_options
 
 from crossover.tables.frames import write_csv
@@ -17,9 +17,11 @@ def main(arguments: list[str]) -> None:
     options = simulation_options(__doc__, arguments, simulations=500, output="results/checks/coverage.csv")
     coverage = simulate_cases(coverage_rows, cases(), options)
     spreads = simulate_cases(coverage_rows, spread_cases(), options)
+    stairs = simulate_cases(coverage_rows, stair_cases(), options)
     best = simulate_cases(best_coverage_rows, best_cases(), options)
     write_csv(coverage, options.output)
     write_csv(spreads, options.output.with_name(f"spread_{options.output.name}"))
+    write_csv(stairs, options.output.with_name(f"stair_{options.output.name}"))
     write_csv(best, options.output.with_name(f"best_{options.output.name}"))
     inside, claimed = coverage["crossing"] == INSIDE, coverage["status"].isin(CROSSINGS)
     columns, axes = ["share", "coverage", "half_width", "error"], ["spread", "effort", "crossing"]
@@ -31,6 +33,10 @@ def main(arguments: list[str]) -> None:
     print(tied.groupby(["shape", "effort"])[["share", "coverage"]].mean().round(3).to_string(), "\n", sep="")
     print("Crossings that are not there: largest share of simulations that found one")
     print(invented.groupby(["crossing", "effort"])["share"].max().unstack().round(3).to_string())
+    stepping = stairs[(stairs["method"] == "ours") & (stairs["status"] == "bracketed")]
+    print("\nStairs: coverage of the interval, and of all that is printed (the interval or the significant sizes)")
+    stepping = stepping.groupby(["shape", "effort", "crossing"], sort=False)[[*columns, "printed"]]
+    print(stepping.mean().round(3).to_string())
     ours = spreads[spreads["method"] == "ours"]
     crossing = ours[(ours["crossing"] == INSIDE) & (ours["status"] == "bracketed")]
     print("\nOther spreads between trials, with a crossing within the range")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from simulation import KINKS, NOISES, SHAPES, SPREADS, STEPS, Machine, crossing_at, true_crossings
+from simulation import KINKS, NOISES, SHAPES, SPREADS, STAIRS, STEPS, Machine, crossing_at, true_crossings
 
 from crossover.config.studies import PRESETS, Refinement
 from crossover.statistics.crossover import Crossover, crossover_of
@@ -22,7 +22,8 @@ SPAN = 260
 """Maximum ratio of the largest to the smallest size of a first grid."""
 OTHERS_EVERY = 5
 """The common methods are slower, so only one of this many simulations uses them."""
-INSIDE, NEVER, TIE, PLATEAU = "inside", "never", "tie", "plateau"
+INSIDE, AT_SIZE, NEVER, TIE, PLATEAU = "inside", "at a size", "never", "tie", "plateau"
+JUDGED = ("covered", "printed", "half_width", "error")
 OUTSIDE = ("below 3", "below 1.5", "below 1.1", "above 1.1", "above 1.5", "above 3")
 """Crossings outside the range, by a factor beyond its lower or upper end."""
 
@@ -41,7 +42,7 @@ Samples = Mapping[float, tuple[Floats, Floats]]
 @dataclass(frozen=True)
 class Case:
     crossing: str
-    """Location of the true crossover. With `never` the contender leads by 10 % at all sizes; with `plateau` it is
+    """Location of the true crossover; `at a size` of the first grid is the worst for a stair. With `never` the contender leads by 10 % at all sizes; with `plateau` it is
     slower at small sizes and equal at larger ones."""
     shape: str
     effort: str
@@ -54,7 +55,7 @@ class Case:
 
 def cases() -> list[Case]:
     """All settings, beginning with crossings within the range."""
-    plain = [Case(INSIDE, shape, effort) for shape in (*SHAPES, *KINKS, *STEPS) for effort in EFFORTS]
+    plain = [Case(INSIDE, shape, effort) for shape in (*SHAPES, *KINKS) for effort in EFFORTS]
     grids = [Case(INSIDE, shape, effort, factor) for shape in CURVED for effort in EFFORTS for factor in (2, 3.5)]
     outside = [Case(where, shape, effort) for where in OUTSIDE for shape in STEEP_AND_SHALLOW for effort in EFFORTS]
     none = [Case(where, "", effort) for where in (NEVER, TIE, PLATEAU) for effort in EFFORTS]
@@ -71,6 +72,15 @@ def spread_cases() -> list[Case]:
     ]
 
 
+def stair_cases() -> list[Case]:
+    return [
+        Case(crossing, shape, effort, spread="5 to 15 %")
+        for shape in (*STEPS, *STAIRS)
+        for effort in EFFORTS
+        for crossing in (INSIDE, AT_SIZE)
+    ]
+
+
 def first_grid(factor: float) -> list[int]:
     """Logarithmically spaced sizes over the range of the simulations."""
     return [round(SMALLEST * factor**power) for power in range(int(math.log(SPAN) / math.log(factor)) + 1)]
@@ -79,8 +89,10 @@ def first_grid(factor: float) -> list[int]:
 def advantage_of(case: Case, generator: np.random.Generator) -> tuple[Callable[[Floats], Floats], Floats]:
     """The true curve of one simulation, and its crossings within the range."""
     sizes = first_grid(case.factor)
-    if case.crossing == INSIDE:
-        near = float(np.exp(generator.uniform(math.log(sizes[0] * 1.5), math.log(sizes[-1] / 1.5))))
+    if case.crossing in (INSIDE, AT_SIZE):
+        ends = math.log(sizes[0] * 1.5), math.log(sizes[-1] / 1.5)
+        at_size = case.crossing == AT_SIZE
+        near = float(generator.choice(sizes[1:-1]) if at_size else np.exp(generator.uniform(*ends)))
         curve = crossing_at(case.shape, near)
         return curve, true_crossings(curve, near)
     if case.crossing in OUTSIDE:
@@ -169,13 +181,17 @@ def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
 def judged(estimate: Crossover, true: Floats) -> dict[str, object]:
     """An estimate's status, whether its interval contains a true crossing (`covered`), relative half width and error.
 
+    `printed` says whether a true crossing lies in the interval or between the significant sizes printed beside it.
     For a tie at one end of the range, `covered` says whether a true crossing lies beyond the bound.
     """
-    judgement: dict[str, object] = {"status": estimate.status, "covered": np.nan, "half_width": np.nan, "error": np.nan}
+    judgement: dict[str, object] = {"status": estimate.status} | dict.fromkeys(JUDGED, np.nan)
     if estimate.status == "bracketed" and estimate.size is not None and len(true):
         judgement["error"] = estimate.size / float(np.median(true)) - 1
         if estimate.low is not None and estimate.high is not None:
-            judgement["covered"] = float(((estimate.low <= true * 1.001) & (true <= estimate.high)).any())
+            sure = estimate.sure or (estimate.low, estimate.high)
+            inside = (estimate.low <= true * 1.001) & (true <= estimate.high)
+            between = (sure[0] <= true * 1.001) & (true <= sure[1])
+            judgement |= {"covered": float(inside.any()), "printed": float((inside | between).any())}
             judgement["half_width"] = (estimate.high - estimate.low) / 2 / estimate.size
     if estimate.status == "edge_tie" and len(true) and (estimate.low or estimate.high):
         judgement["covered"] = float((((estimate.low or 0) <= true) & (true <= (estimate.high or math.inf))).any())
@@ -191,6 +207,6 @@ def coverage_table(case: dict[str, Any], outcomes: pd.DataFrame, **more: Any) ->
     tried = outcomes.groupby("method").size()
     groups = outcomes.groupby(["method", "status"])
     medians = {name: (name, "median") for name in ("half_width", "error")}
-    table = groups.agg(coverage=("covered", "mean"), **medians, **more)
+    table = groups.agg(coverage=("covered", "mean"), printed=("printed", "mean"), **medians, **more)
     table.insert(0, "share", groups.size() / tried.reindex(table.index.get_level_values("method")).to_numpy())
     return pd.DataFrame([case]).merge(table.reset_index(), how="cross")

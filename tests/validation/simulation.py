@@ -53,6 +53,7 @@ class Spread:
 DRIFT = (0.01, 0.05)
 SPREADS: Mapping[str, Spread] = {
     "2 to 10 %": Spread(),
+    "5 to 15 %": Spread(((0.05, 0.15), (0.05, 0.15))),
     "2 to 25 %": Spread(((0.02, 0.25), (0.02, 0.25))),
     "25 %": Spread(((0.25, 0.25), (0.25, 0.25))),
     "3 and 9 %": Spread(((0.03, 0.03), (0.09, 0.09))),
@@ -107,6 +108,12 @@ KINKS: Mapping[str, tuple[float, float]] = {"kink_up": (0.25, 1.6), "kink_down":
 """Curves with a knee at the crossing, the most difficult place: slopes over ln(size) below and above it."""
 STEPS: Mapping[str, float] = {"steps_of_1.3": 1.3, "steps_of_2": 2.0}
 """Curves with steps of this factor in size, narrower than the gap between two sizes; one step is at the crossing."""
+STAIRS: Mapping[str, tuple[str, float]] = {
+    f"{shape}, stair of {factor:g}": (shape, factor)
+    for shape in ("launch_floor", "power_laws", "shallow")
+    for factor in (1.3, 2.0)
+}
+"""Curves of SHAPES with a single stair at the crossing, where the ratio of the times rises by this factor."""
 
 
 @dataclass
@@ -188,7 +195,11 @@ class Machine:
 
 
 def crossing_at(shape: str, size: float) -> Callable[[Floats], Floats]:
-    """The curve of a shape, a kink or steps, shifted so that both sides take the same time at `size`."""
+    """The curve of a shape, a kink or stairs, shifted so that the faster side changes at `size`."""
+    if shape in STAIRS:
+        base, factor = STAIRS[shape]
+        smooth = crossing_at(base, size)
+        return lambda n: smooth(n) + math.log(factor) * (np.where(n < size, 0.0, 1.0) - 0.5)
     if shape in STEPS:
         width = math.log(STEPS[shape])
         return lambda n: 0.6 * width * (np.floor(np.log(n / size) / width) + 0.5)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import simulation
 from crossover_coverage import (
+    AT_SIZE,
     INSIDE,
     OUTSIDE,
     PLATEAU,
@@ -114,6 +115,26 @@ def test_the_interval_contains_the_true_crossover(shape: str, effort: str) -> No
     assert bracketed.loc["ours", "half_width"] < 0.15
     assert bracketed.loc["steps_bootstrap", "coverage"] < 0.7
     assert bracketed.loc["first_win", "error"] > 0.05
+
+
+@pytest.mark.parametrize(
+    ("shape", "crossing", "coverage"),
+    [
+        ("launch_floor, stair of 2", INSIDE, 0.88),
+        ("power_laws, stair of 2", AT_SIZE, 0.88),
+        ("power_laws, stair of 1.3", INSIDE, 0.8),
+        ("steps_of_2", INSIDE, 0.7),
+        ("steps_of_1.3", AT_SIZE, 0.5),
+    ],
+)
+def test_stairs_are_covered_by_what_is_printed(shape: str, crossing: str, coverage: float) -> None:
+    """The interval takes in the gap with the stair; with steps everywhere, the significant signs do."""
+    rows = coverage_rows(Case(crossing, shape, "default", spread="5 to 15 %"), 50, seed=0)
+    ours = rows[rows["status"] == "bracketed"].set_index("method").loc["ours"]
+    assert ours["share"] > 0.9
+    assert ours["printed"] > 0.95
+    assert ours["coverage"] > coverage
+    assert ours["half_width"] < 0.15
 
 
 @pytest.mark.parametrize("spread", ["by size, at random", "one size disturbed"])

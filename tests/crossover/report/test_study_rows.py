@@ -124,3 +124,23 @@ def test_an_answer_has_the_published_value_of_its_own_device(device: str, publis
         [claim(form="ratio_below", condition="resident, GPU", published="0.984")],
     )
     assert (row["claim"] or {}).get("published") == published
+
+
+SIGNS = {"sure_low": 50.0, "sure_high": 200.0}
+
+
+@pytest.mark.parametrize(
+    ("columns", "notes"),
+    [
+        (SIGNS, "95 % CI 80 to 120; significantly slower up to 50, faster from 200"),
+        (SIGNS | {"low": 50.0}, "95 % CI 50 to 120; significantly slower up to 50, faster from 200"),
+        (SIGNS | {"low": 50.0, "high": 200.0}, "95 % CI 50 to 200"),
+        (SIGNS | {"status": "reversed"}, "95 % CI 80 to 120; significantly faster up to 50, slower from 200"),
+        (SIGNS | {"cost": "energy"}, "95 % CI 80 to 120; significantly more up to 50, less from 200"),
+        (SIGNS | {"kind": "reference", "low": None}, "95 % CI"),
+    ],
+)
+def test_an_interval_is_followed_by_the_nearest_significant_sizes_beyond_it(
+    columns: dict[str, Any], notes: str
+) -> None:
+    assert str(WORDS.notes(answer(**columns))) == notes

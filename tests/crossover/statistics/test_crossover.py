@@ -187,10 +187,10 @@ def independent(cells: Trials) -> tuple[float, float, float]:
         line = (1 - w) * mean[j] + w * mean[j + 1]
         bend = abs(value - line)
         if 0 < j < len(x) - 2:
-            before, slope, after = np.abs(np.diff(mean)[j - 1 : j + 2] / np.diff(x)[j - 1 : j + 2])
+            before, slope, after = np.abs(np.diff(mean) / np.diff(x))[j - 1 : j + 2]
             if slope > STAIR * max(before, after):
                 bend = math.inf
-        if 0 < j < len(x) - 2:  # the nearer of both neighbouring lines if they are on the same side of `line`
+            # the nearer of both neighbouring lines if they are on the same side of `line`
             led = [np.polyval(np.polyfit(x[k : k + 2], mean[k : k + 2], 1), point) for k in (j - 1, j + 1)]
             if (led[0] > line) == (led[1] > line):
                 bend = max(bend, abs(value - min(led, key=lambda end: abs(end - line))))
@@ -255,6 +255,44 @@ def test_statuses_depend_on_significant_signs(ratios: tuple[float, ...], status:
     assert (result.low is not None and result.high is not None) == (status in ("bracketed", "reversed"))
 
 
+def stairs(*ratios: float) -> Crossover:
+    """The crossover from three trials of a CPU that takes these times at sizes 1, 2, 4, ...; the GPU takes 1 s."""
+    return estimate({2.0**power: around(ratio, 0.02) for power, ratio in enumerate(ratios)})
+
+
+def test_at_a_stair_the_interval_is_the_whole_gap() -> None:
+    """Two gaps without slope surround one in which the CPU's time grows 1.96-fold; its ends are significant."""
+    stair = stairs(0.7, 0.7, 1 / 1.4 + 0.001, 1.4, 1.4, 1.4)
+    assert (stair.low, stair.high, stair.bracket, stair.sure) == (4, 8, (4, 8), (4, 8))
+    turned = stairs(1.4, 1.4, 1.4, 0.7, 0.7, 0.7)
+    assert (turned.status, turned.low, turned.high, turned.sure) == ("reversed", 4, 8, (4, 8))
+    # Between equally steep gaps, L = (power - 2.5) ln 1.4 has a narrow interval around its zero.
+    low, high = ends(stairs(*(1.4 ** (power - 2.5) for power in range(6))))
+    assert 4 * 1.1 < low < high < 8 / 1.1
+
+
+def test_a_gap_is_a_stair_if_it_is_more_than_1_5_times_as_steep_as_both_beside_it() -> None:
+    """The gap from 4 to 8 rises by ln 1.96; its neighbours by 1 / 1.4 and 1 / 1.6 of this, or one of them by the same."""
+    for before, after, is_stair in ((1.6, 1.6, True), (1.4, 1.6, False), (1.6, 1.4, False), (1.6, 1.0, False)):
+        rises = np.log(1.96) * np.array([1 / before, 1, 1 / after])
+        logs = -np.log(1.4) + np.concatenate([[-rises[0] * 2, -rises[0], 0], np.cumsum(rises[1:])])
+        result = stairs(*np.exp(logs))
+        assert ((result.low, result.high) == (4, 8)) == is_stair
+
+
+def test_the_set_goes_on_beyond_a_stair_whose_end_is_not_significant() -> None:
+    low, high = ends(stairs(0.7, 0.7, 0.7, 1.01, 1.02, 1.4))
+    assert low == 4
+    assert high > 16
+
+
+def test_the_sure_sizes_are_the_nearest_with_significant_signs() -> None:
+    around_tie = stairs(0.4, 0.7, 0.99, 1.01, 1.4, 2.0)
+    assert (around_tie.bracket, around_tie.sure) == ((4, 8), (2, 16))
+    assert (around_tie.slower_up_to, around_tie.faster_from) == (2, 16)
+    assert ratio(0.4, 0.49, 2.1, 4).sure is None  # single trials
+
+
 def test_an_edge_tie_bounds_one_side() -> None:
     """The GPU is significantly slower up to 4 and undecided at 8, or faster from 2 and undecided at 1."""
     above = estimate({1: around(0.2), 2: around(0.3), 4: around(0.5), 8: around(0.97)})
@@ -282,7 +320,7 @@ def test_crossings_added_by_noise_count_as_one() -> None:
 
 def test_a_size_with_one_trial_counts_with_the_spread_of_the_others() -> None:
     """It bounds the set, but less tightly than three trials."""
-    cells = {1: around(0.2), 2: around(0.5), 4: ([2.0], [1.0]), 8: around(4), 16: around(5)}
+    cells = {1: around(0.15), 2: around(0.5), 4: ([2.0], [1.0]), 8: around(4), 16: around(5)}
     single, three = ends(estimate(cells)), ends(estimate({**cells, 4: around(2)}))
     assert 2.5 < single[0] < three[0]
     assert three[1] < single[1] < 3.3

@@ -70,10 +70,12 @@ def test_the_bracket_of_a_single_trial_covers_both() -> None:
     assert (crossing["crossover_low"], crossing["crossover_high"]) == (None, None)
 
 
-def test_a_side_is_significantly_faster_only_where_all_estimates_say_so() -> None:
-    """One estimate, up to 1,007, has the GPU significantly faster from 2,804 on, the other from 703 on."""
-    narrow = between(300, 400, 600) | {"slower_up_to": 176, "faster_from": 703}
-    wide = between(200, 500, 1007) | {"slower_up_to": 45, "faster_from": 2804}
-    both = spanned(narrow, wide)
-    assert (both["slower_up_to"], both["faster_from"]) == (45, 2804)
-    assert spanned(narrow, wide | {"faster_from": None})["faster_from"] is None
+def test_a_side_is_significantly_faster_where_both_estimates_say_so() -> None:
+    """So `faster_from` is never below the upper end of an interval that covers both."""
+    here = between(80, 100, 120) | {"slower_up_to": 50, "faster_from": 150, "sure_low": 50, "sure_high": 150}
+    there = between(160, 200, 240) | {"slower_up_to": 150, "faster_from": 400, "sure_low": 150, "sure_high": 400}
+    for pair in ((here, there), (there, here)):
+        assert [spanned(*pair)[name] for name in SIGNIFICANT] == [50, 400, 50, 400]
+        assert spanned(*pair)["crossover_high"] <= spanned(*pair)["faster_from"]
+    unknown = there | {"slower_up_to": None, "sure_low": None}
+    assert [spanned(here, unknown)[name] for name in SIGNIFICANT] == [None, 400, None, 400]

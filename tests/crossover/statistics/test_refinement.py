@@ -112,6 +112,31 @@ def test_the_last_stages_add_trials_where_the_interval_is_wide(
     assert plan_refinement(crossover, {10, 100, 400}, stage, trials, refinement) == expected
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "stage", "refinement", "expected"),
+    [
+        (100.0, 400.0, 2, Refinement(), Plan("bisect", sizes=(200,))),
+        (100.0, 400.0, 3, Refinement(), Plan("bisect", sizes=(200,))),
+        (100.0, 400.0, 4, Refinement(), Plan("bisect", sizes=(200,))),
+        (100.0, 400.0, 5, Refinement(), Plan("done")),
+        (100.0, 400.0, 3, Refinement(target_width=0.8), Plan("narrow_enough")),
+        (99.0, 400.0, 3, Refinement(), MORE),  # an end is not significant
+        (100.0, 400.0, 1, Refinement(bisections=0), MORE),
+    ],
+)
+def test_at_a_stair_the_last_stages_halve_the_bracket(
+    low: float, high: float, stage: int, refinement: Refinement, expected: Plan
+) -> None:
+    """The interval is the whole bracket, so further trials at its ends could not narrow it."""
+    crossover = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
+    assert plan_refinement(crossover, {10, 100, 400}, stage, 8, refinement) == expected
+
+
+def test_a_bracket_without_a_size_inside_gets_trials_at_a_stair() -> None:
+    crossover = Crossover("bracketed", size=200.0, low=100.0, high=400.0, bracket=(100.0, 400.0), roots=(200.0,))
+    assert plan_refinement(crossover, {100, 400}, 3, 8, Refinement(), sizes=(100, 400)) == MORE
+
+
 @pytest.mark.parametrize(("first", "stage", "decision"), [(1, 1, "add_trials"), (1, 2, "decided"), (2, 1, "decided")])
 def test_if_single_trials_cross_several_times_all_sizes_get_trials(first: int, stage: int, decision: str) -> None:
     crossover = Crossover("multiple", roots=(20.0, 40.0, 60.0))
