@@ -5,7 +5,8 @@ python scripts/compare_runs.py results:disc_depth results:disc_again
 python scripts/compare_runs.py old new --fail-on slower --by 5% --calibrate same1 same2 same3 same4 same5
 
 With --fail-on, the exit status is 1 if any cell is significantly slower by more than the limit, with a correction for
-the number of cells. It is 2 if cells are missing or the runs are not comparable, and 0 otherwise.
+the number of cells. It is 2 if cells are missing or vary too much, or the runs are not comparable, and
+0 otherwise.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+
+import pandas as pd
 
 from crossover.config.options import new_parser, refusal
 from crossover.errors import exit_with_status
@@ -63,14 +66,12 @@ def main(arguments: list[str]) -> int:
     if gate_is_asked and not options.fail_on:
         parser.error("--by, --calibrate, --allow, --json and --markdown need --fail-on slower")
     first, second = read_pair(options.first, options.second)
-    comparison = compare_runs(first, second)
-    if options.output:
-        write_csv(comparison, options.output)
-    print(comparison_text(comparison, first, second))
     if not options.fail_on:
+        print_comparison(compare_runs(first, second), first, second, options.output)
         return 0
     identical = read_identical(options.calibrate, second) if options.calibrate else {}
     gate = gate_of(first, second, MARGIN if options.by is None else options.by, identical, options.allow)
+    print_comparison(gate.cells, first, second, options.output)
     notes = gate_notes(gate, first, second)
     markdown = gate_markdown(gate, notes)
     print(f"\n{markdown}", end="")
@@ -80,6 +81,13 @@ def main(arguments: list[str]) -> int:
             with atomic_path(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")
     return EXIT_STATUSES[gate.outcome]
+
+
+def print_comparison(cells: pd.DataFrame, first: pd.DataFrame, second: pd.DataFrame, output: Path | None) -> None:
+    """Print the comparison of two runs, and write its cells as CSV."""
+    if output:
+        write_csv(cells, output)
+    print(comparison_text(cells, first, second))
 
 
 def share(text: str) -> float:

@@ -106,10 +106,11 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
         data = {f"data: {label}": path for label, path in of_model.data.items()}
         if model.table is not None:
             data["a table"] = Path(model.table.file)
-        digests[CHOICE] = _digest_of_values(_choice(model))
-        names_of_model = [CHOICE, *of_model.files, *data]
-        added |= of_model.files | data
-        digests |= _digests(of_model.files)
+        files_of_model = {_name_within(model.origin, name): path for name, path in of_model.files.items()}
+        digests[CHOICE] = _digest_of_values(_choice(model, model.name if files_of_model else model.source))
+        names_of_model = [CHOICE, *files_of_model, *data]
+        added |= files_of_model | data
+        digests |= _digests(files_of_model)
         contents, times = content_keys(data)
         digests |= contents
         surroundings = {
@@ -124,10 +125,15 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     return Code(files | added, digests, versions, names_of_model, surroundings)
 
 
-def _choice(model: Model) -> list[object]:
+def _choice(model: Model, source: str) -> list[object]:
     """The function, mode, names of sizes, and columns of the table that a study uses."""
-    source = model.name if model.file else model.source
     return [source, model.mode, model.names, model.table and [model.table.targets, model.table.inputs]]
+
+
+def _name_within(origin: str, name: str) -> str:
+    """The name of a module relative to the folder of the model's module, whose own name is no part of the code."""
+    package = "" if origin.endswith(".py") else origin.rpartition(".")[0]
+    return name.removeprefix(package) or "." if package and f"{name}.".startswith(f"{package}.") else name
 
 
 def digests_of(*modules: str) -> dict[str, str]:
@@ -157,7 +163,7 @@ class Imported:
     missing: set[str] = field(default_factory=set)
     """Modules of the user's packages that were not found."""
     data: dict[str, Path] = field(default_factory=dict)
-    """The user's other files by path, relative to one of the user's folders if possible."""
+    """The user's other files by path; see `_label`."""
     environment_variables: set[str] = field(default_factory=set)
 
     def add(self, name: str, file: Path) -> bool:
@@ -172,7 +178,7 @@ class Imported:
 
 
 def _used_by(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
-    used, roots = Imported(), [root]
+    used, roots, home = Imported(), [root], modules.folder_of(root)
     named = NamedFiles([*modules.first, Path.cwd()])
     while True:
         before = len(used.files)
@@ -180,14 +186,17 @@ def _used_by(modules: Modules, root: str | Path, skipped: Collection[str]) -> Im
         used.packages, used.missing = imported.packages, imported.missing
         for name, file in imported.files.items():
             used.add(name, file)
-        _add_named(used, named)
+        _add_named(used, named, home)
         roots = [root, *(file for file in used.files.values() if file.suffix == ".py")]
         if before == len(used.files):
             return used
 
 
-def _add_named(used: Imported, named: NamedFiles) -> None:
-    """Add sources, data files and variables that string literals may name, and files of modules that were not found."""
+def _add_named(used: Imported, named: NamedFiles, home: Path) -> None:
+    """Add sources, data files and variables that string literals may name, and files of modules that were not found.
+
+    `home` is the folder of the model.
+    """
     sources = {file: _read(file) for file in used.files.values()}
     if any(source.reads_environment for source in sources.values()):
         every_text = {text for source in sources.values() for text in source.texts}
@@ -211,14 +220,21 @@ def _add_named(used: Imported, named: NamedFiles) -> None:
     for file in dict.fromkeys(files):
         if _in_library(file) or str(file) in used.paths or not os.access(file, os.R_OK):
             continue
-        base = next((base for base in named.bases if file.is_relative_to(base)), None)
-        label = file.relative_to(base).as_posix() if base else str(file)
+        label = _label(file, home)
         if file.suffix == ".py" and len(used.files) < MOST_SOURCES:
             used.add(label, file)
             continue
         while used.data.get(label, file) != file:
             label += "'"
         used.data[label] = file
+
+
+def _label(file: Path, home: Path) -> str:
+    """Path of a file without the name of the model's folder `home`: relative to it, or to the working directory."""
+    common = Path(os.path.commonpath([file, home]))
+    if common == Path(common.anchor):
+        return str(file)
+    return Path(os.path.relpath(file, common if common == Path.cwd() else home)).as_posix()
 
 
 def _files_of_module(name: str, named: NamedFiles) -> Iterator[Path]:
@@ -272,6 +288,11 @@ class Modules:
             elif location.file is not None and imported.add(name, location.file):
                 todo += self._imports(location.file, name if location.folders else parent, start)
         return imported
+
+    def folder_of(self, root: str | Path) -> Path:
+        """The folder of a file or module; the working directory for a module that is not found."""
+        location = self._locate(root) if isinstance(root, str) else _Location(root, ())
+        return location.file.parent if location and location.file else Path.cwd()
 
     def _imports(self, file: Path, package: str, start: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Each module that a file imports, with the folders to search; no folders means Python's path.

@@ -17,6 +17,7 @@ from crossover.statistics.gate import (
     LEAST_IDENTICAL,
     NOT_COMPARABLE,
     PASSED,
+    UNDECIDED,
     Gate,
     differences_of,
 )
@@ -39,6 +40,8 @@ from crossover.text import percent_text
 NEEDED_COLUMNS = [*(axis for axis in CELL_AXES if axis != "machine"), "status", "step_time_s"]
 FINISHED = "name the results folder of a finished run"
 MOST_LINES = 40
+RATIO = "{:.4g}"
+"""Format of numbers, the same in the terminal and in Markdown."""
 
 
 def read_pair(first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -101,7 +104,7 @@ def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
 
 
 def comparison_text(comparison: pd.DataFrame, first: pd.DataFrame, second: pd.DataFrame) -> str:
-    """Format the result of `compare_runs` for the terminal."""
+    """Format the result of `compare_runs`, or the cells of a gate, for the terminal."""
     shown = cells_shown(comparison)
     varying = [axis for axis in CELL_AXES if comparison[axis].nunique() > 1] or ["size"]
     columns = [*varying, "ratio", "ratio_low", "ratio_high", "verdict", "missing_in"]
@@ -153,13 +156,14 @@ def _code_lines(in_both: pd.DataFrame) -> list[str]:
 
 def _table(frame: pd.DataFrame) -> str:
     table = frame.reset_index().astype(object)
-    return table.where(table.notna(), "").to_string(index=False, float_format="{:.4g}".format)
+    return table.where(table.notna(), "").to_string(index=False, float_format=RATIO.format)
 
 
 OUTCOME_WORDS = {
     PASSED: "No cell is significantly slower by more than {limit}",
     SLOWER: "Slower by more than {limit}",
     MISSING: "Not decided: cells are missing",
+    UNDECIDED: "Undecided: the trials of {undecided} vary too much to detect a slowdown of {most}",
     NOT_COMPARABLE: "The runs are not comparable",
 }
 INTERVAL = ["ratio", "ratio_low", "ratio_high"]
@@ -177,6 +181,7 @@ def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
         "outcome": gate.outcome,
         "exit_status": EXIT_STATUSES[gate.outcome],
         "limit": gate.limit,
+        "most_detectable": gate.most_detectable,
         "calibrated": gate.calibration and gate.calibration.significant,
         "identical_differ_by": gate.calibration and gate.calibration.measured,
         "outlier": gate.calibration and gate.calibration.outlier,
@@ -189,17 +194,19 @@ def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
 def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
     """Format the result of a gate as Markdown."""
     cells, judged = gate.cells, gate.cells[gate.cells["ratio_low"].notna()]
-    shown = pd.concat([gate.slower, gate.missing])
-    limit = percent_text(gate.limit)
-    outcome = OUTCOME_WORDS[gate.outcome].format(limit=limit)
+    shown = pd.concat([gate.slower, gate.missing, gate.undecided])
+    limit, most = percent_text(gate.limit), percent_text(gate.most_detectable)
+    outcome = OUTCOME_WORDS[gate.outcome].format(limit=limit, most=most, undecided=_cells_text(len(gate.undecided)))
     lines = [f"**{outcome}** ({len(cells)} cells, {len(judged)} with an interval)", ""]
     if len(judged):
-        typical, most = (percent_text(float(judged["detectable"].quantile(share))) for share in (0.5, 1))
-        slowdowns = f"{typical} (median of the cells; {most} in the noisiest)"
+        typical, largest = (percent_text(float(judged["detectable"].quantile(share))) for share in (0.5, 1))
+        slowdowns = f"{typical} (median of the cells; {largest} in the noisiest)"
         lines.append(f"- Minimum detectable slowdown (90 % power): {slowdowns}")
 
     lines += [f"- {name}: {text}" for name, texts in gate.differences.items() for text in texts]
     lines += [f"- {count} {verdict.replace('_', ' ')}" for verdict, count in Counter(shown["verdict"]).items()]
+    if len(gate.undecided):
+        lines.append("- Inconclusive cells need more `trials`, or a quieter machine")
     lines.append(f"- Limit: significantly slower by more than {limit}, corrected for multiple testing")
     if gate.calibration is not None:
         measured, significant = map(percent_text, (gate.calibration.measured, gate.calibration.significant))
@@ -215,10 +222,14 @@ def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
     if len(shown):
         axes = ["study", "device", *(axis for axis in CELL_AXES[1:-1] if axis == "size" or cells[axis].nunique() > 1)]
         columns = [*axes, *INTERVAL, "verdict"]
-        texts = shown[columns].astype(object).map(lambda value: f"{value:.3f}" if isinstance(value, float) else value)
+        texts = shown[columns].astype(object).map(lambda cell: RATIO.format(cell) if isinstance(cell, float) else cell)
         rows = [columns, ["---"] * len(columns), *texts.fillna("").head(MOST_LINES).to_numpy().tolist()]
         lines += ["", *("| " + " | ".join(map(str, row)) + " |" for row in rows)]
     return "\n".join(lines) + "\n"
+
+
+def _cells_text(count: int) -> str:
+    return f"{count} cell{'s' * (count != 1)}"
 
 
 def gate_notes(gate: Gate, first: pd.DataFrame, second: pd.DataFrame) -> list[str]:

@@ -61,8 +61,14 @@ spreads of cells are alike, but hides a slowdown of a quiet cell among noisy one
 POWER = 0.9
 """Probability with which the gate detects a slowdown of size `detectable`."""
 
-PASSED, NOT_COMPARABLE = "passed", "not_comparable"
-EXIT_STATUSES = {PASSED: 0, SLOWER: 1, MISSING: 2, NOT_COMPARABLE: 2}
+BLIND_LIMITS, BLIND_LEAST = 5, 0.2
+"""A cell without a verdict is undecided if its detectable slowdown exceeds BLIND_LIMITS times the gate's limit, and
+BLIND_LEAST. In simulations with a limit of 2 % and 16 trials, no pair of equal runs is undecided if trials differ by 2
+to 5 %, and all are if trials differ by 10 %.
+"""
+
+PASSED, UNDECIDED, NOT_COMPARABLE = "passed", "undecided", "not_comparable"
+EXIT_STATUSES = {PASSED: 0, SLOWER: 1, MISSING: 2, UNDECIDED: 2, NOT_COMPARABLE: 2}
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,17 @@ class Gate:
         verdicts, had_time = self.cells["verdict"], self.cells["trials_first"] > 0
         return self.cells[verdicts.isin([MISSING, SINGLE_TRIAL]) | ((verdicts == NO_DATA) & had_time)]
 
+    @property
+    def undecided(self) -> pd.DataFrame:
+        """The cells that may be slower by more than the limit and vary too much to tell; see BLIND_LIMITS."""
+        may_be_slower = (self.cells["verdict"] == INCONCLUSIVE) & (self.cells["ratio_low"] < 1 / (1 + self.limit))
+        return self.cells[(may_be_slower & (self.cells["detectable"] > self.most_detectable)).fillna(value=False)]
+
+    @property
+    def most_detectable(self) -> float:
+        """Detectable slowdown above which a cell without a verdict is undecided, as a share."""
+        return max(BLIND_LIMITS * self.limit, BLIND_LEAST)
+
 
 def gate_of(
     first: pd.DataFrame,
@@ -130,7 +147,9 @@ def gate_of(
         return replace(gate, outcome=NOT_COMPARABLE)
     if len(gate.slower):
         return replace(gate, outcome=SLOWER)
-    return gate if gate.missing.empty and cells["ratio_low"].notna().any() else replace(gate, outcome=MISSING)
+    if len(gate.missing) or cells["ratio_low"].isna().all():
+        return replace(gate, outcome=MISSING)
+    return replace(gate, outcome=UNDECIDED) if len(gate.undecided) else gate
 
 
 def _verdict(low: float, high: float, limit: float) -> str:
@@ -145,7 +164,8 @@ def _verdict(low: float, high: float, limit: float) -> str:
 def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """`compare_runs` with intervals that are simultaneous over all cells; cells with few trials share their variances.
 
-    Column `detectable` is the smallest factor beyond the limit that the gate detects with probability POWER.
+    `within` is about these intervals. Column `detectable` is the smallest factor beyond the limit that the gate detects
+    with probability POWER.
     """
     comparison = compare_runs(first, second)
     judged = comparison.index[comparison["ratio_low"].notna()]
@@ -157,6 +177,7 @@ def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
         quantiles = t_quantile(difference.freedom, len(keys)) + t_quantile(difference.freedom, 1, 2 * POWER - 1)
         intervals.append((ratio.low, ratio.high, math.exp(float(quantiles) * math.sqrt(difference.variance))))
     columns = pd.DataFrame(intervals, judged, ["ratio_low", "ratio_high", "detectable"], dtype="Float64")
+    columns["within"] = (columns["ratio_low"] <= 1) & (columns["ratio_high"] >= 1)
     return comparison.assign(**columns.reindex(comparison.index))
 
 

@@ -91,13 +91,12 @@ def _compare_cell(first: TrialColumns | None, second: TrialColumns | None) -> di
 
 
 def _compare_code(first: TrialColumns, second: TrialColumns) -> dict[str, object]:
-    models, keys, packages = (
-        [_values(run, column) for run in (first, second)] for column in ("model", "code_key", "packages")
-    )
+    keys, packages = ([_values(run, column) for run in (first, second)] for column in ("code_key", "packages"))
+    models = [{model.rpartition("/")[2] for model in _values(run, "model")} for run in (first, second)]
     parts = {part: [_values(run, column) for run in (first, second)] for part, column in CODE.items()}
     unrecorded = [part for part, values in parts.items() if not all(values)]
     differing = [part for part, (before, after) in parts.items() if part not in unrecorded and before != after]
-    if models[0] != models[1] and "model" not in differing:
+    if "model" in unrecorded and models[0] != models[1]:
         differing.insert(0, "model")
     if all(keys) and keys[0] == keys[1] and not differing:
         return {}

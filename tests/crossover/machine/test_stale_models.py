@@ -218,6 +218,37 @@ def test_the_model_key_is_the_same_in_another_folder(project: Path, tmp_path: Pa
         assert code(copied / "net.py").model_key == before.model_key
 
 
+def test_the_name_of_a_models_folder_is_no_part_of_its_keys(project: Path) -> None:
+    """Two checkouts within the working directory, whose files name and import others below, above and beside them."""
+    write(project, "shared.json", "{}")
+    for folder in ("old", "deep/new"):
+        write(project, f"{folder}/conf/net.yaml", "a: 1\n")
+        write(project, f"{folder}/nets/layers.py", "x = 1\n")
+        text = "import layers\nopen('shared.json')\nopen(HERE.parent / 'conf' / 'net.yaml')\n"
+        write(project, f"{folder}/nets/net.py", FROM_FILE + text)
+    assert keys(project / "old/nets/net.py") == keys(project / "deep/new/nets/net.py")
+    write(project, "deep/new/conf/net.yaml", "a: 2\n")
+    assert keys(project / "old/nets/net.py")[1] != keys(project / "deep/new/nets/net.py")[1]
+
+
+def test_the_name_of_a_package_is_no_part_of_the_keys_of_its_model(project: Path) -> None:
+    for package in ("old_pkg", "new_pkg"):
+        write(project, f"{package}/__init__.py", "")
+        write(project, f"{package}/layers.py", "x = 1\n")
+        write(project, f"{package}/net.json", "{}")
+        write(project, f"{package}/net.py", FROM_FILE + "from .layers import x\nopen(HERE / 'net.json')\n")
+
+    def key(package: str) -> str:
+        return code_of("trial", OWN, model=Model(f"{package}.net", "build")).model_key
+
+    assert key("old_pkg") == key("new_pkg")
+    for part, text in (("layers.py", "x = 2\n"), ("net.json", "[]")):
+        before = write(project, f"new_pkg/{part}", text) and key("new_pkg")
+        assert before != key("old_pkg")
+        write(project, f"old_pkg/{part}", text)
+        assert before == key("old_pkg")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -160,7 +160,7 @@ def test_a_gate_has_an_exit_status_and_writes_json_and_markdown(
     text = markdown.read_text()
     assert text.startswith("**Slower by more than 5.0 %** (2 cells, 2 with an interval)\n\n- Minimum detectable ")
     assert "\n- 1 slower\n" in text
-    assert text.endswith("\n| disc_depth | cpu | 3 | 0.800 | 0.800 | 0.800 | slower |\n")
+    assert text.endswith("\n| disc_depth | cpu | 3 | 0.8 | 0.8 | 0.8 | slower |\n")
     assert capsys.readouterr().out.endswith(text)
     assert gated(runs["new"], runs["old"]) == 0
     assert "\n**No cell is significantly slower by more than 5.0 %** (2 cells" in capsys.readouterr().out
@@ -172,6 +172,32 @@ def test_a_gate_has_an_exit_status_and_writes_json_and_markdown(
     assert gated(runs["old"], runs["upgraded"], "--allow", "torch") == 1
     assert gated(runs["old"], written(tmp_path / "less", old[:2])) == 2
     assert "\n- 1 missing\n" in capsys.readouterr().out
+
+
+def test_a_gate_that_sees_nothing_is_undecided(row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same code in two folders; trials differ by a factor of 9. The Markdown repeats the terminal's intervals."""
+    code = {"measurement_key": "a", "packages": "{}", "model_key": "a", "code_key": "a"}
+    old = [
+        row(size=size, trial=trial, step_time_s=1.0 + 8 * (trial % 2), model="old/net.py:build", **code)
+        for size in (2, 3)
+        for trial in range(1, 11)
+    ]
+    new = [trial | {"step_time_s": trial["step_time_s"] * 2, "model": "new/net.py:build"} for trial in old]
+    json_file, table = tmp_path / "gate.json", tmp_path / "cells.csv"
+    runs = written(tmp_path / "old", old), written(tmp_path / "new", new)
+    assert gated(*runs, f"--json={json_file}", f"--output={table}") == 2
+    output = capsys.readouterr().out
+    terminal, markdown = output.split("\n**")
+    assert markdown.startswith("Undecided: the trials of 2 cells vary too much to detect a slowdown of 25 %** (2 cells")
+    assert "\n- 2 inconclusive\n- Inconclusive cells need more `trials`, or a quieter machine\n" in markdown
+    assert "code\nno difference" in terminal
+    record = json.loads(json_file.read_text())
+    assert (record["outcome"], record["exit_status"], record["most_detectable"]) == ("undecided", 2, 0.25)
+    for cell, written_cell in zip(record["cells"], pd.read_csv(table).to_dict("records"), strict=True):
+        numbers = [f"{cell[name]:.4g}" for name in ("ratio", "ratio_low", "ratio_high")]
+        assert f"| disc_depth | cpu | {cell['size']} | {' | '.join(numbers)} | inconclusive |" in markdown
+        assert " ".join([str(cell["size"]), *numbers, "inconclusive"]) in " ".join(terminal.split())
+        assert written_cell["ratio_low"] == pytest.approx(cell["ratio_low"])
 
 
 def test_a_gate_is_calibrated_by_identical_runs(row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

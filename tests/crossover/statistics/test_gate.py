@@ -6,42 +6,19 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
+from check_gate import ONE_QUIET, PLANTED, SHARED, TYPICAL, GateCase, simulate_gates
 
-from crossover.statistics.gate import COMPARABLE_IN, Gate, calibrate, gate_of
+from crossover.statistics.gate import COMPARABLE_IN, EXIT_STATUSES, Gate, calibrate, gate_of
 from crossover.statistics.intervals import t_quantile
+from crossover.statistics.run_comparison import compare_runs
 
 Row = Callable[..., dict[str, Any]]
-CELLS, PLANTED = 20, 8
 
 
-@pytest.fixture
-def simulated(row: Row) -> Callable[..., list[Gate]]:
-    """Gates on pairs of runs; trials differ by 2 to 5 % (standard deviation), runs by `between`."""
-
-    def gates(
-        trials: int, slowdown: float = 1.0, between: float = 0.0, cells: int = CELLS, count: int = 40, **options: Any
-    ) -> list[Gate]:
-        random = np.random.default_rng(0)
-        plain = pd.DataFrame(
-            [row(size=size, trial=trial) for size in range(1, cells + 1) for trial in range(1, trials + 1)]
-        )
-        number, size = options.pop("identical", 0), plain["size"].to_numpy(int)
-
-        def run(spreads: Any, slowdown: float = 1.0) -> pd.DataFrame:
-            logs = random.normal(0, between, cells)[size - 1] + random.normal(0, spreads[size - 1])
-            return plain.assign(step_time_s=1e-3 * np.exp(logs) * np.where(size == PLANTED, slowdown, 1.0))
-
-        pairs = []
-        for _ in range(count):
-            spreads = random.uniform(0.02, 0.05, cells)
-            identical = {f"same{index}": run(spreads) for index in range(number)}
-            pairs.append(gate_of(run(spreads), run(spreads, slowdown), identical=identical, **options))
-        return pairs
-
-    return gates
+def simulated(trials: int, by: float, count: int = 40, spread: str = TYPICAL, **options: Any) -> list[Gate]:
+    return simulate_gates(GateCase(spread, trials, by), count, 0, **options)
 
 
 def failed(gates: list[Gate]) -> int:
@@ -49,44 +26,47 @@ def failed(gates: list[Gate]) -> int:
 
 
 @pytest.mark.parametrize("trials", [3, 8])
-def test_the_gate_seldom_fails_for_equal_runs(simulated: Any, trials: int) -> None:
-    assert failed(simulated(trials, by=0.0)) <= 2
+def test_the_gate_seldom_fails_for_equal_runs(trials: int) -> None:
+    assert failed(simulated(trials, 0.0)) <= 2
 
 
 @pytest.mark.parametrize(("trials", "by"), [(16, 0.02), (40, 0.05)])
-def test_a_slowdown_of_10_percent_in_one_of_20_cells_is_detected(simulated: Any, trials: int, by: float) -> None:
-    gates = simulated(trials, 1.1, by=by, count=20)
+def test_a_slowdown_of_10_percent_in_one_of_20_cells_is_detected(trials: int, by: float) -> None:
+    gates = simulated(trials, by, 20, slowdown=1.1)
     assert failed(gates) >= 18
     assert all(set(gate.slower["size"]) <= {PLANTED} for gate in gates)
 
 
+@pytest.mark.parametrize(
+    ("spread", "trials", "by", "outcome"),
+    [
+        (TYPICAL, 16, 0.02, "passed"),
+        (TYPICAL, 4, 0.02, "undecided"),
+        (SHARED, 10, 0.05, "undecided"),
+        (SHARED, 40, 0.05, "passed"),
+    ],
+)
+def test_equal_runs_pass_only_if_a_slowdown_far_above_the_limit_would_be_detected(
+    spread: str, trials: int, by: float, outcome: str
+) -> None:
+    assert {gate.outcome for gate in simulated(trials, by, 10, spread)} == {outcome}
+
+
 @pytest.mark.slow
-def test_a_quiet_cell_is_judged_by_its_own_spread_among_noisy_ones(row: Row) -> None:
-    """Trials of the quiet cell differ by 1 %, those of the others by 15 %."""
-    random = np.random.default_rng(0)
-    spreads = np.where(np.arange(1, CELLS + 1) == PLANTED, 0.01, 0.15)
-
-    def run(slowdown: float) -> pd.DataFrame:
-        return pd.DataFrame(
-            [
-                row(size=size, trial=trial, step_time_s=1e-3 * slowdown * math.exp(random.normal(0, spreads[size - 1])))
-                for size in range(1, CELLS + 1)
-                for trial in range(1, 9)
-            ]
-        )
-
-    gates = [gate_of(run(1.0), run(1.1)) for _ in range(10)]
+def test_a_quiet_cell_is_judged_by_its_own_spread_among_noisy_ones() -> None:
+    """Trials of the quiet cell differ by 1 %, those of the others by 10 to 20 %."""
+    gates = simulated(8, 0.02, 10, ONE_QUIET, slowdown=1.1)
     assert all(PLANTED in set(gate.slower["size"]) for gate in gates)
-    assert gate_of(run(1.0), run(1.0)).outcome == "passed"
+    assert not failed(simulated(8, 0.02, 1, ONE_QUIET))
 
 
-def test_differences_between_identical_runs_do_not_count(simulated: Any) -> None:
+def test_differences_between_identical_runs_do_not_count() -> None:
     """Runs differ by 3 % (standard deviation), far more than the spread of their trials suggests.
 
     With a false-alarm rate of 5 %, three or more of 10 calibrated gates fail in 1 % of simulations.
     """
-    assert failed(simulated(12, between=0.03, cells=6, count=10)) > 2
-    calibrated = simulated(12, between=0.03, cells=6, count=10, identical=5)
+    assert failed(simulated(12, 0.02, 10, between=0.03, cells=6)) > 2
+    calibrated = simulated(12, 0.02, 10, between=0.03, cells=6, identical=5)
     assert failed(calibrated) <= 2
     assert all(gate.calibration and gate.limit == max(gate.calibration.significant, 0.02) for gate in calibrated)
 
@@ -182,3 +162,43 @@ def test_a_difference_makes_runs_not_comparable_unless_it_is_allowed(
     assert (gate.outcome, list(gate.differences)) == ("not_comparable", [what])
     assert gate_of(first, second, allowed=[what]).outcome == "slower"
     assert gate_of(first, second.assign(hostname="node7"), allowed=COMPARABLE_IN).outcome == "slower"
+
+
+@pytest.mark.parametrize("ratio", [0.4, 0.56, 1.0])
+def test_a_gate_that_sees_nothing_does_not_pass(row: Row, ratio: float) -> None:
+    """Ten trials of each cell differ by a factor of 20; a slowdown of the same code is not significant."""
+    spread = [1.0, 20.0] * 5
+    first = steady(row, {2: spread, 3: spread})
+    second = first.assign(step_time_s=first["step_time_s"] / ratio)
+    gate = gate_of(first, second, 0.05)
+    assert {*gate.cells["verdict"]} == {"inconclusive"}
+    assert gate.cells["detectable"].min() > 5
+    assert (gate.outcome, EXIT_STATUSES[gate.outcome], len(gate.undecided)) == ("undecided", 2, 2)
+
+
+def test_a_noisy_cell_that_is_faster_is_decided(row: Row) -> None:
+    """The old run's trials differ by a factor of 2, but the new run takes a tenth of its time."""
+    first, second = steady(row, {2: [1.0, 2.0] * 5}), steady(row, {2: [0.1, 0.1] * 5})
+    gate = gate_of(first, second)
+    assert gate.cells["detectable"].min() > 0.5
+    assert gate.outcome == "passed"
+
+
+def test_slower_and_missing_cells_take_precedence_over_undecided_ones(row: Row) -> None:
+    noisy = {2: [1.0, 20.0] * 5, 3: [1.0, 1.0]}
+    first = steady(row, noisy)
+    assert gate_of(first, steady(row, noisy | {3: [2.0, 2.0]})).outcome == "slower"
+    assert gate_of(first, steady(row, {2: noisy[2]})).outcome == "missing"
+    assert gate_of(first, first).outcome == "undecided"
+
+
+def test_the_interval_of_a_gates_cell_is_the_simultaneous_one(row: Row) -> None:
+    """Ratio 1.1, whose own interval excludes 1, and whose interval among 20 cells includes it."""
+    times = {size: [1.0, 1.05, 1.1] for size in range(20)}
+    first, second = steady(row, times), steady(row, times)
+    second["step_time_s"] /= 1.1
+    (alone, *_), (together, *_) = (
+        cells.to_dict("records") for cells in (compare_runs(first, second), gate_of(first, second).cells)
+    )
+    assert together["ratio_high"] / together["ratio_low"] != alone["ratio_high"] / alone["ratio_low"]
+    assert together["within"] == (together["ratio_low"] <= 1 <= together["ratio_high"])

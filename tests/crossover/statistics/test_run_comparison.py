@@ -68,7 +68,9 @@ def test_the_summary_by_hand(row: Row) -> None:
     [
         ({}, None, None),
         ({"model_key": "b", "code_key": "b"}, "model", None),
-        ({"model": "torchvision:resnet34"}, "model", None),
+        ({"model": "new/net.py:build"}, None, None),  # the same code in another folder
+        ({"model": "new/net.py:build", "model_key": None}, None, None),
+        ({"model": "old/net.py:wider", "model_key": None}, "model", "model"),
         ({"measurement_key": "b", "code_key": "b"}, "measurement", None),
         ({"packages": '{"torch": "2.13.0", "numpy": "2"}', "code_key": "b"}, "packages", None),
         ({"code_key": "b"}, "other", None),
@@ -80,7 +82,7 @@ def test_the_summary_by_hand(row: Row) -> None:
 def test_differing_code_is_distinct_from_unrecorded_code(
     row: Row, changed: dict[str, Any], differing: str | None, unrecorded: str | None
 ) -> None:
-    first = run(row, {2: [1.0, 1.0]}).assign(model="torchvision:resnet18", model_key="a", measurement_key="a")
+    first = run(row, {2: [1.0, 1.0]}).assign(model="old/net.py:build", model_key="a", measurement_key="a")
     first = first.assign(code_key="a", packages='{"torch": "2.12.0", "numpy": "2"}')
     (cell,) = compare_runs(first, first.assign(**changed)).astype(object).to_dict("records")
     assert cell["differing_code"] == differing or (differing is None and pd.isna(cell["differing_code"]))
