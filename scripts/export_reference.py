@@ -7,10 +7,11 @@ The run must have measured the CPU and the GPU of one machine. To contribute the
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
-from crossover.config.options import machine, new_parser
+from crossover.config.options import machine, new_parser, workflow_command
 from crossover.errors import UserError, one_line_errors
 from crossover.text import bytes_text
 
@@ -44,12 +45,13 @@ def main(arguments: list[str]) -> None:
             raise UserError(f"{options.output / finding.file}: {finding.what}; measure again")
     size = sum(path.stat().st_size for path in options.output.iterdir())
     facts = reference.facts
+    again = workflow_command("--cores", "1", "--config", f"reference={options.output}")
     print(
         f"{options.output}: {len(reference.trials)} trials on {facts.device_name} and {facts.cpu_model}, "
         f"{bytes_text(size)}; checked.",
-        f"To compare another machine with it: snakemake --cores 1 --config reference={options.output}",
+        f"To compare another machine with it: {again}",
         "To contribute it, in a checkout of Crossover:",
-        f"  cp -r {options.output} {SHIPPED}/",
+        f"  cp -r {shlex.quote(str(options.output.resolve()))} {SHIPPED}/",
         f"  git add {SHIPPED / options.name}",
         f'  git commit -m "Reference {options.name}: {facts.device_name}"',
         sep="\n",

@@ -13,7 +13,7 @@ import pytest
 
 from crossover.answers.analysis import analyse
 from crossover.config.words import EXECUTIONS, PLAIN, PRECISIONS, PROTOCOLS
-from crossover.machine.invocation import Checkout, Invocation
+from crossover.machine.invocation import ROOT, Checkout, Invocation
 from crossover.report.report import Run, write_report
 from crossover.statistics.problems import list_problems
 from crossover.tables.columns import Training, arrow_schema
@@ -21,7 +21,7 @@ from crossover.tables.references import Reference
 from crossover.tables.run_tables import RunTables, table_of
 
 TEMPLATES = Path(__file__).parents[1] / "report"
-INVOCATION = Invocation("snakemake --cores 1", "/workflow", Checkout("d" * 40))
+INVOCATION = Invocation("snakemake --cores 1", str(ROOT), Checkout("d" * 40))
 CONFIG = {"seed": 0, "effort": {"preset": "quick"}, "prices": None}
 SVG = "<svg xmlns='http://www.w3.org/2000/svg' width=\"60pt\" height=\"21pt\"><rect width='60' height='9'/></svg>"
 

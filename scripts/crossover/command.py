@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crossover.errors import did_you_mean
+from crossover.machine.invocation import TYPED
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -101,4 +102,5 @@ def main() -> None:
     command = build_command(sys.argv[1:])
     shown = command[2:] if command[0] == "-P" else ["python", *command]
     print(f"$ {shlex.join(shown)}", file=sys.stderr, flush=True)
+    os.environ[TYPED] = shlex.join(["crossover", *sys.argv[1:]])
     os.execv(sys.executable, [sys.executable, *command])  # so that Snakemake receives signals

@@ -12,6 +12,7 @@ import math
 import operator
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -101,6 +102,12 @@ def add_process_options(group: argparse._ActionsContainer) -> None:
     group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=isolation)
 
 
+def workflow_command(*arguments: str) -> str:
+    """The command that runs this workflow with Snakemake in the working directory."""
+    snakefile = os.path.relpath(Path(__file__).parents[3] / "Snakefile")
+    return shlex.join(["snakemake", *([] if snakefile == "Snakefile" else ["-s", snakefile]), *arguments])
+
+
 def cell_of_options(options: argparse.Namespace, **more: int) -> Cell:
     """The cell given on a command line; `more` are fields without an option of their own. Raises UserError."""
     values: dict[str, Any] = {f.name: more.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
@@ -114,7 +121,7 @@ def cell_of_options(options: argparse.Namespace, **more: int) -> Cell:
     if dataset is not None and options.dataset is None:
         raise UserError(
             f"--dataset: workload '{cell.workload}' reads dataset '{dataset}'; give its safetensors file, which "
-            f"`snakemake --cores 1 results/datasets/{dataset}.safetensors` makes"
+            f"`{workflow_command('--cores', '1', f'results/datasets/{dataset}.safetensors')}` makes"
         )
     return cell
 

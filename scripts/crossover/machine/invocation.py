@@ -17,6 +17,9 @@ INVOCATION = "CROSSOVER_INVOCATION"
 
 PROFILE = "SNAKEMAKE_PROFILE"
 
+TYPED = "CROSSOVER_TYPED"
+"""The variable by which command `crossover` hands its own command line to the Snakemake that it becomes."""
+
 SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+", re.IGNORECASE)
 """An option with a secret value, as in Snakemake's storage plugins."""
 
@@ -52,6 +55,39 @@ class Invocation:
     folder: str
     """The working directory."""
     checkout: Checkout
+    typed: str | None = None
+    """The command line of `crossover`, without secrets; None for a run that was started with Snakemake."""
+
+    def into(self, results: str) -> str:
+        """The command that measures the same into another results folder."""
+        words = shlex.split(self.command if self.typed is None else self.typed)
+        if self.typed is not None:
+            return shlex.join(_inserted(words, ["--results", results]))
+        environment = ""
+        if words[0].startswith(f"{PROFILE}="):
+            environment = f"{PROFILE}={shlex.quote(words.pop(0).partition('=')[2])} "
+        return environment + shlex.join(_with_config(words, "results", results))
+
+
+def _with_config(words: Sequence[str], key: str, value: str) -> list[str]:
+    """Snakemake's command with an entry of --config; only the last --config counts."""
+    end = words.index("--") if "--" in words else len(words)
+    starts = [number for number in range(end) if re.match("--config(=|$)|-C", words[number])]
+    if not starts:
+        return _inserted(words, ["--config", f"{key}={value}"])
+    first = starts[-1] + 1
+    # Words after an option with its entry in the same word, `--config=KEY=VALUE`, are targets.
+    entry = re.sub("^(--config=?|-C)", "", words[first - 1])
+    last = first if entry else next((number for number in range(first, end) if words[number].startswith("-")), end)
+    entries = [word for word in [entry, *words[first:last]] if word and not word.startswith(f"{key}=")]
+    others = words if entry else [*words[: first - 1], *words[last:]]
+    return _inserted(others, ["--config", *entries, f"{key}={value}"])
+
+
+def _inserted(words: Sequence[str], options: Sequence[str]) -> list[str]:
+    """A command with further options before `--`, if it has one."""
+    end = words.index("--") if "--" in words else len(words)
+    return [*words[:end], *options, *words[end:]]
 
 
 def this_invocation(arguments: Sequence[str], folder: str, environment: Mapping[str, str] = os.environ) -> Invocation:
@@ -59,7 +95,8 @@ def this_invocation(arguments: Sequence[str], folder: str, environment: Mapping[
     command = SECRET.sub(r"\1***", shlex.join(["snakemake", *arguments]))
     if profile := environment.get(PROFILE):
         command = f"{PROFILE}={shlex.quote(profile)} {command}"
-    return Invocation(command, folder, find_checkout())
+    typed = environment.get(TYPED)
+    return Invocation(command, folder, find_checkout(), typed and SECRET.sub(r"\1***", typed))
 
 
 def hand_down_invocation(invocation: Invocation) -> None:

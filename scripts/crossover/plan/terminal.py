@@ -6,6 +6,7 @@ Handlers and filters for Snakemake's log, based on the events that logger plugin
 from __future__ import annotations
 
 import logging
+import shlex
 import shutil
 import time
 from collections import Counter
@@ -74,7 +75,7 @@ def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str
     full_disk = f"\nThe disk of {results} is full, which may not be in the logs: free some space first." if full else ""
     return (
         f"{what}{first_reasons}{full_disk}\nThe same command again measures what is missing, and nothing else."
-        f"\nA report of what has finished: python {script} {results}\n"
+        f"\nA report of what has finished: {shlex.join(['python', script, results])}\n"
     )
 
 

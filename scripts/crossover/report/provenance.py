@@ -18,7 +18,7 @@ import pandas as pd
 
 from crossover.config.words import BASELINE, HERE
 from crossover.files import sha256_of
-from crossover.machine.invocation import Checkout, Invocation, find_checkout
+from crossover.machine.invocation import ROOT, Checkout, Invocation, find_checkout
 from crossover.tables.columns import Measurement
 from crossover.tables.labels import device_label
 from crossover.text import bytes_text, number_text, shortened
@@ -85,7 +85,14 @@ def provenance(
     commands = [command for table in tables if "command" in table for command in table["command"].dropna().head(1)]
     facts = {
         "made_at": made_at,
-        "run": invocation and {"command": invocation.command, "folder": invocation.folder},
+        "run": invocation
+        and {
+            "command": invocation.command,
+            "folder": invocation.folder,
+            "in_checkout": Path(invocation.folder) == ROOT,
+            "on_a_gpu": invocation.into("gpu"),
+            "again": invocation.into("again"),
+        },
         "code": asdict(checkout) | {"code_version": checkout.code_version},
         "measured_by": measured_by(tables),
         "analysed_with": {"Python": platform.python_version()} | {name: _version(name) for name in PACKAGES},
@@ -103,14 +110,23 @@ def provenance(
 
 
 def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:
-    """The commands that reproduce this report, as far as they were recorded."""
-    commands = []
-    if checkout.commit:
-        # A remote that is a local folder is of no use to readers.
-        remote = checkout.remote if checkout.remote and re.search("://|@", checkout.remote) else None
-        commands += [f"git clone {shlex.quote(remote)} crossover", "cd crossover"] if remote else []
-        commands.append(f"git checkout {checkout.commit}")
-    return [*commands, "pip install -r requirements.txt", *([invocation.command] if invocation else [])]
+    """The commands that reproduce this report, as far as they were recorded.
+
+    For a run in a checkout, they are for a new one or, without a remote, for the checkout. For a run in another folder,
+    they are for that folder, or a copy of it beside which they make a checkout.
+    """
+    # A remote that is a local folder is of no use to readers.
+    remote = checkout.remote if checkout.remote and re.search("://|@", checkout.remote) else None
+    clone = f"git clone {shlex.quote(remote)}" if remote and checkout.commit else None
+    if invocation is None or Path(invocation.folder) == ROOT:
+        commands = [f"{clone} crossover", "cd crossover"] if clone else []
+        git, requirements = "git", "requirements.txt"
+    else:
+        root = shlex.quote(os.path.relpath(ROOT, invocation.folder))
+        commands = [f"[ -d {root} ] || {clone} {root}"] if clone else []
+        git, requirements = f"git -C {root}", f"{root}/requirements.txt"
+    commands += [f"{git} checkout {checkout.commit}"] if checkout.commit else []
+    return [*commands, f"pip install -r {requirements}", *([invocation.command] if invocation else [])]
 
 
 def _file_facts(path: Path, folder: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import math
 import os
 import platform
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -95,7 +96,7 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
         "report.html": page.get_template("page/report.html.j2").render(context),
         "summary.md": plain.get_template("summary.md.j2").render(context),
         "summary.txt": plain.get_template("summary.txt.j2").render(
-            context | {"folder": folder, "report_rows": shown_path(Path(__file__).parents[2] / "report_rows.py")}
+            context | {"folder": folder, "compare_both": _comparison_with_a_gpu(folder)}
         ),
     }
     for name, text in texts.items():
@@ -106,6 +107,12 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     with atomic_path(folder / REPORT_FILES["checksums"]) as temporary:
         lines = [f"{sha256_of(path)}  {Path(os.path.relpath(path, folder)).as_posix()}\n" for path in paths]
         temporary.write_text("".join(lines), encoding="utf-8")
+
+
+def _comparison_with_a_gpu(folder: Path) -> str:
+    """The command that reports a run without a GPU beside the run of another machine in folder `gpu`."""
+    script = shown_path(Path(__file__).parents[2] / "report_rows.py")
+    return shlex.join(["python", script, f"no_gpu={folder}", "with_gpu=gpu", "--output", "both"])
 
 
 def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:

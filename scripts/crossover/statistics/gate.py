@@ -64,7 +64,7 @@ POWER = 0.9
 BLIND_LIMITS, BLIND_LEAST = 5, 0.2
 """A cell without a verdict is undecided if its detectable slowdown exceeds BLIND_LIMITS times the gate's limit, and
 BLIND_LEAST. In simulations with a limit of 2 % and 16 trials, no pair of equal runs is undecided if trials differ by 2
-to 5 %, and all are if trials differ by 10 %.
+to 5 %, and 99 % are if trials differ by 10 %.
 """
 
 PASSED, UNDECIDED, NOT_COMPARABLE = "passed", "undecided", "not_comparable"

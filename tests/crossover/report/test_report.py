@@ -356,7 +356,13 @@ def test_trainings_are_summarised_in_a_sentence_and_a_table(row: Row, tmp_path: 
 
 def test_provenance_has_commands_config_sources_and_machines(page: Page) -> None:
     facts = json.loads((page.folder / "provenance.json").read_text())
-    assert facts["run"] == {"command": INVOCATION.command, "folder": INVOCATION.folder}
+    assert facts["run"] == {
+        "command": "snakemake --cores 1",
+        "folder": INVOCATION.folder,
+        "in_checkout": True,
+        "on_a_gpu": "snakemake --cores 1 --config results=gpu",
+        "again": "snakemake --cores 1 --config results=again",
+    }
     assert facts["rerun"] == [f"git checkout {'d' * 40}", "pip install -r requirements.txt", "snakemake --cores 1"]
     assert facts["config"] == CONFIG
     assert facts["example"] == "python3 scripts/measure_cell.py --size=100"
