@@ -3,6 +3,7 @@
 import atexit
 import gc
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -77,18 +78,31 @@ def tell_new_answers():
 
 
 def tell_failures():
-    words = failure_words(PROGRESS.failed, PROGRESS.reasons, get_file("scripts/report_rows.py"), RESULTS)
+    words = failure_words(PROGRESS.failed, PROGRESS.ended, PROGRESS.reasons, get_file("scripts/report_rows.py"), RESULTS)
     print("", words, sep="\n", file=sys.stderr)
 
 
 def tell_at_exit():
     # If no jobs are planned, there is nothing to tell, and the rules may not have been read to the end.
     if PROGRESS.planned:
-        tell_failures() if PROGRESS.failed or PROGRESS.stopped else tell_new_answers()
+        tell_failures() if PROGRESS.failed or PROGRESS.ended or PROGRESS.stopped else tell_new_answers()
+
+
+def tell_stops():
+    # A scheduler sends SIGTERM to the jobs too, which may end before Snakemake logs its own.
+    handle = signal.getsignal(signal.SIGTERM)
+
+    def stop(*arguments):
+        PROGRESS.stopped = True
+        handle(*arguments)
+
+    if callable(handle):
+        signal.signal(signal.SIGTERM, stop)
 
 
 # The run's jobs and executor are not known before this point.
 onstart:
+    tell_stops()
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     if RUN.is_local:
         hand_down_turns()

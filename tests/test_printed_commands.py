@@ -1,4 +1,4 @@
-"""Commands that Crossover prints, pasted into a shell in a copy of the workflow: dry-runs, with git and pip replaced."""
+"""Commands that Crossover prints, pasted into a shell in a copy of the workflow as dry-runs, without git and pip."""
 
 from __future__ import annotations
 

@@ -15,6 +15,9 @@ from pathlib import Path
 
 from crossover.files import atomic_path
 
+STOPPED = "stopped by a signal"
+"""Start of the last line of a job that a signal asked to stop, which is no failure."""
+
 
 class UserError(Exception):
     """An error that the user can fix; its message is shown without a traceback."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossover.errors import UserError
+from crossover.errors import STOPPED, UserError
 from crossover.plan.stages import path_of_row, planned_trials
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
@@ -50,8 +50,10 @@ CHATTER = (
 """Prefixes of other lines that the terminal does not show."""
 
 NOTHING_TO_DO = "Nothing to be done"
-STOPPING = "Terminating processes on user request"
-"""Prefix of Snakemake's line after Ctrl-C."""
+STOPPING = ("Terminating processes on user request", "Will exit after finishing currently running jobs")
+"""Prefixes of Snakemake's lines after Ctrl-C and after a SIGTERM."""
+FAILING = "Exiting because a job execution failed"
+"""Prefix of Snakemake's last line, also if a job was stopped."""
 
 STEPS = 20
 """About how many times the time left is shown during a run."""
@@ -65,11 +67,19 @@ def duration_words(seconds: float) -> str:
     return f"about {minutes} min" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min"
 
 
-def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str, results: str) -> str:
-    """The last lines of a run that failed or was stopped; `reasons` are the last lines of the failed jobs' logs."""
-    counts = ", ".join(f"{rule} {count}" for rule, count in failed.items())
-    total = sum(failed.values())
-    what = f"Failed: {_with_noun(total, 'job')} ({counts}); see above." if failed else "The run was stopped."
+def failure_words(
+    failed: Mapping[str, int], ended: Mapping[str, int], reasons: Sequence[str], script: str, results: str
+) -> str:
+    """The last lines of a run that failed or was stopped.
+
+    `failed` and `ended` are numbers of failed and of stopped jobs by rule, `reasons` the last lines of the failed jobs'
+    logs.
+    """
+    what = "The run was stopped."
+    if failed:
+        what = f"Failed: {_jobs_text(failed)}; see above."
+    elif ended:
+        what = f"Stopped: {_jobs_text(ended)}."
     first_reasons = "".join(f"\n  {reason}" for reason in dict.fromkeys(reasons[:MOST_REASONS]))
     full = shutil.disk_usage(results).free < LEAST_FREE_BYTES if Path(results).is_dir() else False
     full_disk = f"\nThe disk of {results} is full, which may not be in the logs: free some space first." if full else ""
@@ -77,6 +87,11 @@ def failure_words(failed: Mapping[str, int], reasons: Sequence[str], script: str
         f"{what}{first_reasons}{full_disk}\nThe same command again measures what is missing, and nothing else."
         f"\nA report of what has finished: {shlex.join(['python', script, results])}\n"
     )
+
+
+def _jobs_text(jobs: Mapping[str, int]) -> str:
+    counts = ", ".join(f"{rule} {count}" for rule, count in jobs.items())
+    return f"{_with_noun(sum(jobs.values()), 'job')} ({counts})"
 
 
 def _with_noun(count: int, noun: str) -> str:
@@ -119,7 +134,9 @@ class Progress(logging.Handler):
         self.reasons: list[str] = []
         """The last line of each failed job's log."""
         self.stopped = False
-        """Whether the user has stopped the run; jobs that end later do not count as failed."""
+        """Whether the run was stopped; jobs that end later do not count as failed."""
+        self.ended: Counter[str] = Counter()
+        """Jobs that were stopped by a signal of their own, such as a batch system's, while the run went on."""
         self._say, self._up_to_date, self._clock, self._rows = say, up_to_date, clock, rows
         self._running: dict[int, str] = {}
         self._outputs: dict[int, str] = {}
@@ -164,8 +181,11 @@ class Progress(logging.Handler):
         elif event == "job_error" and not self.stopped and facts["jobid"] in self._running:
             # Snakemake 9.19 reports some errors twice.
             rule = self._running.pop(facts["jobid"])
-            self.failed[rule] += 1
-            self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
+            if _is_stopped(facts):
+                self.ended[rule] += 1
+            else:
+                self.failed[rule] += 1
+                self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
             if rule in MEASURING:
                 self._tell()
         elif event == "job_finished" and facts["job_id"] in self._running:
@@ -181,8 +201,12 @@ class Progress(logging.Handler):
                 self._say(ADDING[rule].format(_with_noun(added, "trial")))
 
     def tells(self, record: logging.LogRecord) -> bool:
-        """Whether to show a record. Errors of jobs that the user has stopped are not shown."""
-        return not self.stopped or getattr(record, "event", None) not in ("job_error", "error")
+        """Whether to show a record. Errors of jobs that were stopped are not shown."""
+        if record.getMessage().startswith(FAILING):
+            return bool(self.failed) or not (self.stopped or self.ended)
+        if getattr(record, "event", None) not in ("job_error", "error"):
+            return True
+        return not self.stopped and not _is_stopped(record.__dict__)
 
     def _trials(self) -> int:
         return sum(self.planned[rule] for rule in MEASURING) + self._added
@@ -196,12 +220,15 @@ class Progress(logging.Handler):
         return ", before what refinement adds" if refines else ""
 
     def _tell(self) -> None:
-        done, failed = (sum(ended[rule] for rule in MEASURING) for ended in (self.finished, self.failed))
+        done, failed, stopped = (
+            sum(jobs[rule] for rule in MEASURING) for jobs in (self.finished, self.failed, self.ended)
+        )
         planned = self._trials()
-        left = planned - done - failed
+        left = planned - done - failed - stopped
         words = f"Measured {done} of {self._counted(planned)}"
         if left <= 0:
-            self._say(f"{words}{f'; {failed} failed' if failed else ''}{self._more()}.")
+            lost = f"{f'; {failed} failed' if failed else ''}{f'; {stopped} stopped' if stopped else ''}"
+            self._say(f"{words}{lost}{self._more()}.")
         elif done and self._began is not None and (step := STEPS * done // planned) > self._last_step:
             self._last_step = step
             seconds = left * (self._clock() - self._began) / done
@@ -218,6 +245,11 @@ def _added_trials(plan: Path) -> int:
     except UserError:
         return 0
     return sum(not (cells / path_of_row(*trial, repeat)).exists() for trial in trials)
+
+
+def _is_stopped(facts: Mapping[str, Any]) -> bool:
+    """Whether the job of an error was stopped by a signal, according to its log."""
+    return any((_last_line(log) or "").startswith(STOPPED) for log in facts.get("log") or ())
 
 
 def _last_line(log: str) -> str | None:

@@ -103,14 +103,33 @@ def test_the_rows_of_studies_without_refinement_count_from_the_start(tmp_path: P
     assert Run(rows, measure_cell=3).said == ["To measure: 3 trials."]
 
 
-def test_jobs_that_the_user_stops_have_not_failed() -> None:
+@pytest.mark.parametrize("line", STOPPING)
+def test_jobs_that_the_user_stops_have_not_failed(line: str) -> None:
     run = Run(measure_cell=2)
     error = logging.makeLogRecord({"event": LogEvent.JOB_ERROR, "jobid": 1})
     assert run.progress.tells(error)
-    run.progress.handle(logging.makeLogRecord({"msg": f"{STOPPING}, this might take some time."}))
+    run.progress.handle(logging.makeLogRecord({"msg": f"{line}, this might take some time."}))
     run.job(1, ends=False)
     assert not run.progress.failed
     assert not run.progress.tells(error)
+
+
+def test_a_job_that_a_signal_stops_has_not_failed(tmp_path: Path) -> None:
+    log = tmp_path / "job.log"
+    log.write_text("host: n1\nstopped by a signal (SIGTERM)\n")
+    run = Run(measure_cell=2)
+    run.event(LogEvent.JOB_INFO, jobid=1, rule_name="measure_cell", output=[""])
+    error = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "measure_cell", "log": [str(log)]}
+    assert not run.progress.tells(logging.makeLogRecord(error))
+    run.event(**error)
+    assert (run.progress.failed, run.progress.ended) == ({}, {"measure_cell": 1})
+    run.job(2)
+    assert run.said[-1] == "Measured 1 of 2 trials; 1 stopped."
+    last = logging.makeLogRecord({"msg": "Exiting because a job execution failed. Look below for error messages"})
+    assert not run.progress.tells(last)
+    run.job(3, ends=False)
+    assert run.progress.failed == {"measure_cell": 1}
+    assert run.progress.tells(last)
 
 
 def test_failed_jobs_are_counted_and_not_expected_to_finish() -> None:
@@ -135,11 +154,15 @@ def test_a_run_measures_if_it_has_measuring_jobs_or_refinement(planned: dict[str
 
 def test_a_failed_run_names_the_command_that_reports_what_has_finished() -> None:
     reasons = ["error: no", "error: no", "b", "c"]
-    text = failure_words({"measure_cell": 2, "make_dataset": 1}, reasons, "scripts/report_rows.py", "results/quick")
+    text = failure_words({"measure_cell": 2, "make_dataset": 1}, {}, reasons, "scripts/report_rows.py", "results/quick")
     assert "see above.\n  error: no\n  b\nThe same" in text
     assert "3 jobs (measure_cell 2, make_dataset 1)" in text
     assert "python scripts/report_rows.py results/quick" in text
-    assert failure_words({}, [], "s.py", "results").startswith("The run was stopped.")
+    assert failure_words({}, {}, [], "s.py", "results").startswith("The run was stopped.")
+    assert failure_words({}, {"measure_cell": 1}, [], "s.py", "results").startswith("Stopped: 1 job (measure_cell 1).")
+    assert "\nA report of what has finished: python s.py 'my results'\n" in failure_words(
+        {}, {}, [], "s.py", "my results"
+    )
 
 
 @pytest.mark.parametrize(("free_bytes", "full"), [(1000, True), (10**9, False)])
@@ -147,7 +170,7 @@ def test_a_full_disk_is_reported_since_logs_may_be_empty(
     free_bytes: int, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal.shutil, "disk_usage", lambda _: SimpleNamespace(free=free_bytes))
-    text = failure_words({"measure_cell": 1}, [], "s.py", str(tmp_path))
+    text = failure_words({"measure_cell": 1}, {}, [], "s.py", str(tmp_path))
     assert (f"\nThe disk of {tmp_path} is full" in text) is full
 
 

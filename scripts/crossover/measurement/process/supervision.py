@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from crossover.errors import STOPPED
 from crossover.measurement.process.children import Child, Ending
 from crossover.measurement.process.jobs import REFUSED, Outcome
 from crossover.measurement.process.messages import wait_readable
@@ -36,6 +37,14 @@ class ChildFailedError(Exception):
         self.exit_code = exit_code
 
 
+class StoppedError(SystemExit):
+    """A signal, such as a scheduler's, asked the job or its child to stop. It has no result, and has not failed."""
+
+    def __init__(self, by: signal.Signals) -> None:
+        super().__init__(128 + by)
+        self.by = by
+
+
 class ChildLostError(Exception):
     """The child is gone, and it is not known how it ended."""
 
@@ -55,7 +64,8 @@ def supervise(
 ) -> Outcome:
     """Wait until a child ends, or kill it `time_limit_s` after its message `begun`; returns the job's outcome.
 
-    Raises ChildFailedError if the child failed or did not begin, ChildLostError if it is not known how it ended.
+    Raises ChildFailedError if the child failed or did not begin, StoppedError if a signal of TERMINATING ended it,
+    ChildLostError if it is not known how it ended.
     """
     try:
         return _wait(child, time_limit_s, oom_kills, clock)
@@ -110,6 +120,8 @@ def _wait(
         reason = _during(doing, f"the measuring process ended with status {ending.exit_code} without a message")
         raise ChildFailedError(reason, ending.exit_code if has_failed else None)
     by = signal.Signals(ending.signal)
+    if by in TERMINATING:
+        raise StoppedError(by)
     if facts is None:
         raise ChildFailedError(f"the measuring process was ended by {by.name} before it began")
     kills_after = oom_kills()
@@ -144,16 +156,22 @@ def _with_time(outcome: Outcome, passing: dict[str, Any] | None) -> Outcome:
 
 @contextmanager
 def exit_statuses() -> Iterator[None]:
-    """Exit after cleaning up, with 128 plus a signal's number, or with the status of a failed measuring process."""
+    """Exit after cleaning up, with 128 plus a signal's number, or with the status of a failed measuring process.
+
+    After a signal, the last line on standard error begins with STOPPED.
+    """
 
     def interrupt(signal_number: int, _frame: FrameType | None) -> None:
         for other in TERMINATING:
             signal.signal(other, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
-        sys.exit(128 + signal_number)
+        raise StoppedError(signal.Signals(signal_number))
 
     before = {signal_number: signal.signal(signal_number, interrupt) for signal_number in TERMINATING}
     try:
         yield
+    except StoppedError as stop:
+        print(f"{STOPPED} ({stop.by.name})", file=sys.stderr)
+        raise
     except ChildFailedError as failure:
         sys.exit(failure.exit_code or f"error: {failure}")
     finally:

@@ -17,6 +17,7 @@ from crossover.measurement.process.messages import Inbox, send
 from crossover.measurement.process.supervision import (
     ChildFailedError,
     ChildLostError,
+    StoppedError,
     exit_statuses,
     kernel_oom_kills,
     supervise,
@@ -82,7 +83,6 @@ def test_a_child_that_never_begins_is_a_failure() -> None:
     [
         (signal.SIGKILL, (3, 4), "oom", "ended by the kernel's out-of-memory killer"),
         (signal.SIGKILL, (3, 3), "invalid", "the measuring process was ended from outside (SIGKILL)"),
-        (signal.SIGTERM, (3, 4), "invalid", "the measuring process was ended from outside (SIGTERM)"),
         (signal.SIGSEGV, (3, 4), "invalid", "the measuring process crashed (SIGSEGV)"),
     ],
 )
@@ -94,6 +94,17 @@ def test_an_end_by_a_signal(
     assert outcome.reason is not None
     assert outcome.reason.startswith(reason)
     assert outcome.transient is ("from outside" in reason)
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("state", ["starting", "begun", "timed"])
+def test_a_child_that_is_asked_to_stop_has_no_result(by: signal.Signals, state: str) -> None:
+    messages = {"starting": [], "begun": [{"begun": FACTS}], "timed": timed()}[state]
+    child = FakeChild(messages, Ending(signal=by))
+    with pytest.raises(StoppedError) as end:
+        watch(child)
+    assert end.value.code == 128 + by
+    assert child.killed
 
 
 TIMED = {"step_time_s": 0.5, "flag_names": ["drift", "not_checked"], "status": "ok", "reason": None}
@@ -174,7 +185,7 @@ def test_oom_kills_are_read_from_the_kernel(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_cleans_up_first(number: signal.Signals) -> None:
+def test_a_signal_cleans_up_first(number: signal.Signals, capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(number)
     cleaned = []
     with pytest.raises(SystemExit) as end, exit_statuses():
@@ -185,4 +196,5 @@ def test_a_signal_cleans_up_first(number: signal.Signals) -> None:
             cleaned.append(True)
     assert end.value.code == 128 + number
     assert cleaned
+    assert capsys.readouterr().err == f"stopped by a signal ({number.name})\n"
     assert signal.getsignal(number) == before
