@@ -9,10 +9,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
+from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
-from crossover.config.models import find_function, parsed
+from crossover.config.signatures import find_definition, parsed
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING, PLAIN
 from crossover.errors import UserError, shown_value
@@ -200,7 +201,7 @@ def read_traits(module: Path) -> Traits:
             "docs/how-to/configure.md"
         )
     for name, (signature, most) in FUNCTIONS.items():
-        find_function(module, name, signature, most)
+        _check_function(module, name, signature, most)
     traits = Traits(**{name.lower(): value for name, value in values.items()})
     low, high = traits.size_range
     if any(not low <= size <= high for size in traits.sizes or ()):
@@ -208,6 +209,20 @@ def read_traits(module: Path) -> Traits:
     if high // traits.granularity * traits.granularity < low:
         raise _refused(lines, "GRANULARITY", traits.granularity)
     return traits
+
+
+def _check_function(module: Path, name: str, wanted: str, most: int) -> None:
+    """Raise UserError if a module lacks a function, or if the function needs more than `most` arguments."""
+    definition = find_definition(module, name, wanted)
+    if definition is None or not definition.is_exact:
+        return
+    parameters = definition.signature.parameters.values()
+    needed = [p.kind for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if len(needed) > most or Parameter.KEYWORD_ONLY in needed:
+        raise UserError(
+            f"{os.path.relpath(module)}: line {definition.line}: {name}{definition.signature} needs arguments that "
+            f"Crossover does not pass; allowed: {wanted}"
+        )
 
 
 def _refused(lines: Mapping[str, str], name: str, value: object) -> UserError:

@@ -77,7 +77,7 @@ def test_models_of_modules_and_libraries_need_no_file(text: str, title: str) -> 
             "net.py:biuld",
             "net.py: there is no function biuld; allowed: build, fixed, greedy, late (did you mean 'build'?)",
         ),
-        ("net.py:greedy", "net.py: line 12: greedy(size, batch_size, more) needs arguments that Crossover"),
+        ("net.py:greedy", "net.py: line 12: greedy(size, batch_size, more) needs more, which"),
         ("torn.py:build", "torn.py: line 1: not valid Python"),
     ],
 )
@@ -103,6 +103,7 @@ def test_a_library_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyP
 
 def test_a_file_may_declare_sizes(net: Path) -> None:
     assert declared_sizes(read_model("net.py:build", Path(), "here")) == (8, 16)
+    assert declared_sizes(read_model("net.py:fixed", Path(), "here")) == ("net",)
     net.write_text(FILE.replace("SIZES", "OTHERS"))
     assert declared_sizes(read_model("net.py:build", Path(), "here")) is None
     assert declared_sizes(read_model("net.py:fixed", Path(), "here")) == ("net",)

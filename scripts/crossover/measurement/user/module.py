@@ -16,9 +16,9 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +26,8 @@ from typing import Any
 
 from torch import nn
 
-from crossover.config.models import LIBRARIES, SIGNATURE, Model
+from crossover.config.models import LIBRARIES, Model
+from crossover.config.signatures import SIGNATURE, Arguments
 from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY_ADVICE, SHARED_MEMORY_FULL, UserError, allowed_names
 from crossover.machine.code_key import LIBRARY
 from crossover.machine.installed import STANDARD_LIBRARY
@@ -123,32 +124,46 @@ def _advice_on_package(error: BaseException, model: Model) -> str:
 
 @cache
 def function_of(model: Model) -> Callable[[int | str, int], Any]:
-    """Return a function of size and batch size that calls the user's function or a library's builder.
+    """Import the user's module, and return a function of size and batch size that calls the user's function.
 
-    The user's function gets as many of these arguments as it takes.
+    The user's function gets those of the two that it takes. For a library's model, its builder is called.
     """
     if model.origin in LIBRARIES:
-        return lambda size, batch_size: BUILDERS[model.origin](model, size, batch_size)
-    function = _named(model)
-    count = _count_of_arguments(function)
-
-    def call(*arguments: Any) -> Any:
-        with _as_a_library(model):
-            return function(*arguments[:count])
-
-    return call
+        return partial(BUILDERS[model.origin], model)
+    _named(model)
+    return lambda size, batch_size: call_function(model, size, batch_size=batch_size)
 
 
 def call_function(model: Model, size: int | str, **axes: Any) -> Any:
-    """Call a user's plain function with a size and, by name, with the axes that it takes."""
+    """Call a user's function with its size and those of `axes` that it takes."""
     function = _named(model)
+    given, by_name = _arguments(function, {"size": size, **axes})
     with _as_a_library(model):
-        return function(size, **{name: axes[name] for name in model.takes if name in axes})
+        return function(*given, **by_name)
+
+
+def _arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The positional and keyword arguments with which to call a function."""
+    signature = _signature(function)
+    if signature is None:
+        return (values["size"], values["batch_size"]), {}
+    return Arguments.of_signature(signature).bound(signature, values)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    """The signature of a function; None for a compiled function without one."""
+    try:
+        return inspect.signature(function)
+    except (ValueError, TypeError):
+        return None
 
 
 def takes_batch_size(model: Model) -> bool:
     """Return True if the user can choose the batch size."""
-    return model.origin in LIBRARIES or model.table is not None or _count_of_arguments(_named(model)) > 1
+    if model.origin in LIBRARIES or model.table is not None:
+        return True
+    signature = _signature(_named(model))
+    return signature is None or Arguments.of_signature(signature).is_batched
 
 
 def _named(model: Model) -> Callable[..., Any]:
@@ -167,16 +182,6 @@ def _named(model: Model) -> Callable[..., Any]:
     if not callable(function):
         raise UserError(f"{model.shown} is {kind_of(function)}; allowed: a function, {SIGNATURE}")
     return function
-
-
-def _count_of_arguments(function: Callable[..., Any]) -> int:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # compiled functions may have no signature
-        return 2
-    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
-        return 2
-    return min(len(positional(function)), 2)
 
 
 def positional(function: Callable[..., Any]) -> list[inspect.Parameter]:

@@ -1,0 +1,128 @@
+"""The arguments of a user's builder, read without running its file, and what they receive when it is called."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossover.config.signatures import Arguments, find_definition
+from user_errors import error_line
+
+AXES = {"size": 7, "batch_size": 32, "device": "cpu"}
+HEAD = "import functools\nfrom functools import cache, partial\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "net.py"
+
+
+def called(file: Path) -> Any:
+    """What `build` of a file returns when it is called with the arguments that it takes."""
+    spec = importlib.util.spec_from_file_location("net", file)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    signature = inspect.signature(module.build)
+    given, by_name = Arguments.of_signature(signature).bound(signature, AXES)
+    return module.build(*given, **by_name)
+
+
+@pytest.mark.parametrize(
+    ("text", "received"),
+    [
+        ("def build(batch_size): return batch_size", 32),
+        ("def build(batch): return batch", 32),
+        ("def build(width): return width", 7),
+        ("def build(width, batch_size): return width, batch_size", (7, 32)),
+        ("def build(width, rows): return width, rows", (7, 32)),
+        ("def build(batch_size, width): return batch_size, width", (32, 7)),
+        ("def build(width=64, batch_size=1): return width, batch_size", (7, 32)),
+        ("def build(width, depth=3): return width, depth", (7, 3)),
+        ("def build(width, depth=3, batch_size=1): return width, depth, batch_size", (7, 3, 32)),
+        ("def build(batch_size, depth=3): return batch_size, depth", (32, 3)),
+        ("def build(*, width, batch_size): return width, batch_size", (7, 32)),
+        ("def build(width, /, *, batch_size=1, lr=0.1): return width, batch_size, lr", (7, 32, 0.1)),
+        ("def build(pretrained=False): return pretrained", False),
+        ("def build(*, lr=0.1): return lr", 0.1),
+        ("def build(): return 'nothing'", "nothing"),
+        ("def build(*args): return args", (7, 32)),
+        ("def build(width, *args, **more): return width, args, more", (7, (32,), {})),
+        ("def build(**more): return more", {}),
+        ("def build(device): return device", "cpu"),
+        ("def build(n, device): return n, device", (7, "cpu")),
+        ("def build(device, n): return device, n", ("cpu", 7)),
+        ("def build(batch_size, device): return batch_size, device", (32, "cpu")),
+        ("def build(batch, device, seed=3): return batch, device, seed", (32, "cpu", 3)),
+        ("build = lambda bs: bs", 32),
+        (
+            "def make(width, depth, batch_size): return width, depth, batch_size\nbuild = partial(make, depth=3)",
+            (7, 3, 32),
+        ),
+        ("def make(width, batch_size): return width, batch_size\nbuild = functools.partial(make, 64)", (64, 32)),
+        ("@cache\ndef build(batch_size): return batch_size", 32),
+        ("def make(): return 3\nbuild = make", 3),
+        ("class build:\n    def __new__(cls, batch_size): return batch_size", 32),
+    ],
+)
+def test_the_arguments_read_from_the_file_are_those_of_the_function(file: Path, text: str, received: Any) -> None:
+    file.write_text(HEAD + text)
+    definition = find_definition(file, "build")
+    assert definition is not None
+    assert definition.is_exact
+    assert called(file) == received
+    arguments = Arguments.of_signature(definition.signature)
+    received = str(received)
+    assert (arguments.is_sized, arguments.is_batched, arguments.missing) == ("7" in received, "32" in received, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if True:\n    def build(): ...",
+        "class build(dict): ...",
+        "from collections import OrderedDict as build",
+        "def make(): ...\nbuild = partial(make, *[1, 2])",
+        "build = partial(max, 1)",
+    ],
+)
+def test_what_cannot_be_known_is_not_assumed(file: Path, text: str) -> None:
+    file.write_text(HEAD + text)
+    assert find_definition(file, "build") is None
+
+
+def test_an_unknown_decorator_may_change_the_signature(file: Path) -> None:
+    file.write_text("@elsewhere.decorated\ndef build(): ...")
+    definition = find_definition(file, "build")
+    assert definition is not None
+    assert not definition.is_exact
+
+
+def test_imports_from_files_of_the_user_are_followed(file: Path) -> None:
+    (file.parent / "pkg").mkdir()
+    (file.parent / "pkg" / "__init__.py").write_text("from .net import make\n")
+    (file.parent / "pkg" / "net.py").write_text("def make(batch_size=4, *, layers=[2, 3]): ...\n")
+    file.write_text("from pkg import make as build\n")
+    definition = find_definition(file, "build")
+    assert definition is not None
+    assert (definition.file.name, str(definition.signature)) == ("net.py", "(batch_size=4, *, layers=[2, 3])")
+    file.write_text("build = again\nagain = build\n")
+    assert find_definition(file, "build") is None
+
+
+def test_arguments_that_a_body_never_reads_are_known(file: Path) -> None:
+    file.write_text("def build(n, device):\n    return lambda: device\n\ndef other(n):\n    return locals()\n")
+    assert [getattr(find_definition(file, name), "unused", None) for name in ("build", "other")] == [{"n"}, set()]
+
+
+def test_a_missing_name_is_one_line(file: Path) -> None:
+    file.write_text("x = 1\n")
+    assert error_line(find_definition, file, "build") == (
+        "net.py: there is no function build; add one: build(size, batch_size), or fewer of these arguments"
+    )
