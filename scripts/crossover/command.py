@@ -35,6 +35,7 @@ def build_command(arguments: Sequence[str]) -> list[str]:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     parser = _parser()
     _check_options(arguments[:end], parser)
+    _check_snakemake_options(arguments[end + 1 :], parser)
     options = vars(parser.parse_args(arguments[:end]))
     names = options.pop("names")
     models = [name for name in names if ":" in name]
@@ -85,6 +86,17 @@ def _check_options(arguments: Sequence[str], parser: argparse.ArgumentParser) ->
         if name.startswith("-") and name not in options:
             meant = did_you_mean(name, options, 1)
             parser.error(f"unknown option {name}{meant}; Snakemake's own options follow `--`: crossover NAME -- {name}")
+
+
+def _check_snakemake_options(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    """Refuse a second `--config`, which would be ignored, and a second `--snakefile`."""
+    for word in arguments:
+        if word.partition("=")[0] in ("--config", "-C"):
+            parser.error(
+                f"{word} after `--` would be ignored; give each key as an option before it, such as --trials 5"
+            )
+        if word.partition("=")[0] in ("--snakefile", "-s"):
+            parser.error(f"{word} after `--`: the Snakefile is that of Crossover; to run another one, use snakemake")
 
 
 def _as_list(value: str) -> str:

@@ -39,10 +39,11 @@ from crossover.config.key_types import (
     Trials,
     problem,
 )
-from crossover.config.models import DEFAULT_BATCH_SIZE, FORMS, MODES
+from crossover.config.models import DEFAULT_BATCH_SIZE, DEFAULT_BATCH_SIZES, DEFAULT_SIZES, FORMS, MODES
 from crossover.config.options import memory_size
 from crossover.config.studies import PRESETS, BatchSearch, Effort
 from crossover.config.study_keys import DATA, Data, RefinementKeys, XAxis
+from crossover.text import listed
 
 
 @dataclass(frozen=True)
@@ -252,26 +253,37 @@ class ConfigKeys(Keys):
     model: Text | None = Field(
         None, description=f"A model of your own, which is then the only study: {FORMS}; null for none."
     )
-    mode: Mode = Field(MODES[0], description="What a step of `model` does.")
+    mode: Mode | None = Field(
+        None, description=f"What a step of `model` does; null for `{MODES[0]}`, or what the study says."
+    )
     sizes: OneOrSeveral[Count | SizeName] | None = Field(
         None,
-        description="Sizes of `model`, as numbers or names. Null takes SIZES of the model's file, or else 16, 64, 256 "
-        "and 1024. A model without an argument for its size has a single size.",
+        description="Sizes of `model`, as numbers or names, or of the only study. Null takes SIZES of the model's "
+        f"file, or else {listed([str(size) for size in DEFAULT_SIZES])}. A model without an argument for its size has "
+        "a single size.",
     )
-    batch_size: Count = Field(DEFAULT_BATCH_SIZE, description="Samples in a step of `model`.")
+    batch_size: Count | None = Field(
+        None,
+        description=f"Samples in a step of `model` or of the only study. Null takes {DEFAULT_BATCH_SIZE}; or "
+        f"{listed([str(size) for size in DEFAULT_BATCH_SIZES])}, if the batch size is the model's only argument.",
+    )
     batch_sizes: OneOrSeveral[Count] | None = Field(
-        None, description="Batch sizes of `model`, in place of `batch_size`, or null."
+        None, description="Batch sizes of `model` or of the only study, in place of `batch_size`, or null."
     )
     protocols: OneOrSeveral[Protocol] | None = Field(
-        None, description="What a step of `model` includes, as in a study; null for `resident`."
+        None,
+        description="What a step of `model` or of the only study includes, as in a study; null for `resident`, or what "
+        "the study says.",
     )
     steps_per_run: Count | None = Field(
-        None, description="Number of steps in a whole run of `model`, for answers that include start-up; null for none."
+        None,
+        description="Number of steps in a whole run of `model` or of the only study, for answers that include "
+        "start-up; null for none, or what the study says.",
     )
     x_axis: XAxis | None = Field(
         None,
-        description="The x axis of the crossovers of `model`, as in a study. Null takes the batch size if `sizes` has "
-        "one value and `batch_sizes` several, otherwise the size (parameters if sizes are names).",
+        description="The x axis of the crossovers of `model` or of the only study. For a model, null takes the batch "
+        "size if there is one size and several batch sizes, otherwise the size (parameters if sizes are names).",
     )
     data: Data | None = Field(None, description=DATA)
     devices: Literal["auto"] | OneOrSeveral[Device] = Field(

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.config_keys import ConfigKeys
+from crossover.config.effects import check_effects
 from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement, Study, effort_of
-from crossover.config.study_files import read_study, study_file, study_names, study_of_model
+from crossover.config.study_files import OF_ONE_STUDY, read_study, study_file, study_names, study_of_model
 from crossover.config.validation import Layer, Locator, check, joined
 from crossover.config.words import HERE
 from crossover.errors import UserError, allowed_names, shown_path
@@ -59,6 +60,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     """Read and check a config, in which later layers override earlier ones, and its studies; raises UserError."""
     locate = Locator(layers)
     complete = check(_merged(layers), ConfigKeys, locate)
+    _check_of_one_study(complete, locate)
     complete, effort, refinement = _with_preset(complete)
     _check_results(complete["results"], folder.parent, locate)
     _check_prices(complete["prices"], complete["cluster"]["classes"], locate)
@@ -67,6 +69,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     for name, study in zip(complete["studies"], studies, strict=False):
         file = shown_path(study_file(name, folder))
         _check_effort(effort_of(study, effort), file, ", with the run's numbers where the study has none")
+    check_effects(layers, complete, studies)
     devices, reference, prices = complete["devices"], complete["reference"], dict(complete["prices"] or {})
     unchanged = ("trials", "seed", "cpu_threads", "time_limit_s", "repeat_disturbed", "datasets", "name")
     return Configuration(
@@ -96,9 +99,18 @@ def real_files(options: Mapping[str, Any]) -> list[str]:
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
-    """Merge all layers. An `effort` with a preset replaces an earlier one; one without changes only its own numbers."""
+    """Merge all layers.
+
+    An `effort` with a preset replaces an earlier one; one without changes only its own numbers. Studies replace an
+    earlier `model` and what describes it, and one of `batch_size` and `batch_sizes` replaces an earlier other one.
+    """
     values: dict[str, Any] = {}
     for _, new in layers:
+        if new.get("studies") is not None and values.get("model") is not None:
+            values = {key: value for key, value in values.items() if key not in ("model", "batch_size", *OF_ONE_STUDY)}
+        for key, other in (("batch_size", "batch_sizes"), ("batch_sizes", "batch_size")):
+            if new.get(key) is not None and new.get(other) is None:
+                values.pop(other, None)
         before, after = values.get("effort"), new.get("effort")
         if isinstance(after, Mapping) and isinstance(before, str):
             new = {**new, "effort": {"preset": before, **after}}
@@ -109,18 +121,32 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
 
 
 def _read_studies(config: Mapping[str, Any], folder: Path, locate: Locator) -> Iterator[Study]:
-    if config["model"] is not None:
-        yield study_of_model(config, locate(("model",)))
+    of_model = None if config["model"] is None else study_of_model(config, locate)
+    names = sorted({*([of_model.name] if of_model else config["studies"]), *study_names(folder)})
+    for name in config["overrides"]:
+        if name not in names:
+            raise UserError(
+                f"{locate(('overrides', name))}: overrides: '{name}' is unknown; {allowed_names(name, names)}"
+            )
+    if of_model:
+        yield of_model
         return
-    if config["overrides"]:
-        names = sorted({*config["studies"], *study_names(folder)})
-        for name in config["overrides"]:
-            if name not in names:
-                raise UserError(
-                    f"{locate(('overrides', name))}: overrides: '{name}' is unknown; {allowed_names(name, names)}"
-                )
     for name in config["studies"]:
         yield read_study(name, folder, config, locate)
+
+
+def _check_of_one_study(config: Mapping[str, Any], locate: Locator) -> None:
+    """Raise UserError if the keys of `model` or of one study are given for several, or two for the same value."""
+    given = [key for key in ("batch_size", *OF_ONE_STUDY) if config[key] is not None]
+    if {"batch_size", "batch_sizes"} <= {*given}:
+        raise UserError(f"{locate(('batch_size',))}: batch_size and batch_sizes are both given; allowed: one of them")
+    names = config["studies"]
+    if given and config["model"] is None and len(names) > 1:
+        key = "batch_sizes" if given[0] == "batch_size" else given[0]
+        raise UserError(
+            f"{locate((given[0],))}: {given[0]}: for `model` or one study, but {len(names)} are selected; select one, "
+            f"or give it to a study: overrides={{{names[0]}: {{{key}: ...}}}}"
+        )
 
 
 def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, Refinement]:
@@ -128,11 +154,14 @@ def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, R
     numbers = {"preset": numbers} if isinstance(numbers, str) else dict(numbers)
     name = numbers.pop("preset", "default")
     preset = PRESETS[name]
-    refinement = replace(preset.refinement, **numbers.pop("refinement", {}))
+    refined = numbers.pop("refinement", {})
+    if complete["trials"] is not None and preset.refinement.first_trials == 1:
+        refined = {"first_trials": complete["trials"], **refined}  # a preset of single trials adds few others
+    refinement = replace(preset.refinement, **refined)
     effort = replace(preset.effort, **numbers)
     trials = preset.trials if complete["trials"] is None else complete["trials"]
-    refined = {**asdict(refinement), "pairs": list(refinement.pairs)}
-    all_numbers = {"preset": name, **asdict(effort), "refinement": refined}
+    all_refined = {**asdict(refinement), "pairs": list(refinement.pairs)}
+    all_numbers = {"preset": name, **asdict(effort), "refinement": all_refined}
     return {**complete, "effort": all_numbers, "trials": trials}, effort, refinement
 
 

@@ -12,14 +12,15 @@ from typing import Any
 from crossover.config.claim_forms import check_claims_of, off_grid
 from crossover.config.models import (
     DEFAULT_BATCH_SIZE,
+    DEFAULT_BATCH_SIZES,
     DEFAULT_SIZES,
-    FUNCTION_SIGNATURE,
     Model,
     declared_sizes,
     find_file,
     read_model,
 )
 from crossover.config.published_rows import read_published_rows
+from crossover.config.signatures import FUNCTION_SIGNATURE
 from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Candidates, Study, cells_of_candidates
 from crossover.config.study_keys import StudyKeys
 from crossover.config.table_files import read_table
@@ -46,6 +47,10 @@ OF_MODEL = ("mode", "data", "check")
 """Keys of a study that describe its `model`; they become fields of Model instead of Study."""
 
 
+OF_ONE_STUDY = ("mode", "sizes", "batch_sizes", "protocols", "steps_per_run", "x_axis", "data")
+"""Keys of a config that replace those of `model`, or of the only study."""
+
+
 def read_study(name: str, folder: Path, config: Mapping[str, Any], locate: Locator) -> Study:
     """Read and check a study of a config, given by name (below the config folder) or by path; raises UserError."""
     names = study_names(folder)
@@ -54,14 +59,31 @@ def read_study(name: str, folder: Path, config: Mapping[str, Any], locate: Locat
             f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, names)}, or the path of a file"
         )
     file = study_file(name, folder)
-    overrides = config["overrides"].get(name)
-    layers = [(f"{locate(('overrides', name))}: overrides.{name}", overrides)] if overrides else []
-    study = _read(file, layers)
-    _check(study, shown_path(file), config["datasets"])
+    layers = _layers_of_file(file, [*_overrides(name, config, locate), *_of_one_study(config, locate)])
+    study = _complete(file.stem, layers, file.parent)
+    _check(study, Locator(layers), config["datasets"])
     if study.published and study.published["results"]:
         study = _with_results(study, [file.parent, folder / "published"], shown_path(file))
-    check_claims_of(study, shown_path(file), names, lambda other: _read(study_file(other, folder)))
+    try:
+        check_claims_of(study, shown_path(file), names, lambda other: _read(study_file(other, folder)))
+    except UserError as error:
+        if not layers[1:]:
+            raise
+        raise UserError(f"{error}; to measure without the claims, overrides={{{name}: {{claims: []}}}}") from None
     return study
+
+
+def _overrides(name: str, config: Mapping[str, Any], locate: Locator) -> list[Layer]:
+    values = config["overrides"].get(name)
+    return [(f"{locate(('overrides', name))}: overrides.{name}", values)] if values else []
+
+
+def _of_one_study(config: Mapping[str, Any], locate: Locator) -> list[Layer]:
+    """The keys of a study that the config gives by OF_ONE_STUDY or `batch_size`, each with the layer that sets it."""
+    values: list[Layer] = [(locate((key,)), {key: config[key]}) for key in OF_ONE_STUDY if config[key] is not None]
+    if config["batch_size"] is not None:
+        values.append((locate(("batch_size",)), {"batch_sizes": [config["batch_size"]]}))
+    return values
 
 
 def study_names(folder: Path) -> list[str]:
@@ -74,59 +96,78 @@ def study_file(name: str, folder: Path) -> Path:
     return Path(name) if name.endswith(".yaml") else folder / "studies" / f"{name}.yaml"
 
 
-def study_of_model(config: Mapping[str, Any], where: str) -> Study:
+def study_of_model(config: Mapping[str, Any], locate: Locator) -> Study:
     """The study described by the config's `model` and related keys; raises UserError."""
-    keys = ("model", "mode", "sizes", "data", "protocols", "x_axis", "steps_per_run")
-    values = {key: config[key] for key in keys if config[key] is not None}
-    values["batch_sizes"] = config["batch_sizes"] or [config["batch_size"]]
+    where = locate(("model",))
     model = read_model(config["model"], Path(), f"{where}: model")
-    sizes = values.get("sizes") or declared_sizes(model) or DEFAULT_SIZES
-    if config["x_axis"] is None and len(values["batch_sizes"]) > 1 and len(sizes) == 1:
-        values["x_axis"] = "batch_size"
-    if values.get("x_axis") == CPU_THREADS:
-        values["cpu_threads"] = [1, HALF]
-    if not model.batched and values["batch_sizes"] == [DEFAULT_BATCH_SIZE]:
-        del values["batch_sizes"]
-    study = _complete(model.title, [(where, values)], Path())
-    _check(study, where, config["datasets"])
+    layers = [(where, {"model": config["model"]}), *_of_one_study(config, locate)]
+    layers += _overrides(model.title, config, locate)
+    study = _complete(model.title, layers, Path())
+    _check(study, Locator(layers), config["datasets"])
     return study
 
 
-def _check(study: Study, shown: str, datasets: Mapping[str, Any]) -> None:
+def _check(study: Study, locate: Locator, datasets: Mapping[str, Any]) -> None:
     for problem in _problems(study, datasets):
-        raise UserError(f"{shown}: {problem}")
-    keys = {axis: f"{shown}: {axis}s" for axis in ("size", "batch_size", "protocol", "variant")}
+        raise UserError(f"{locate(problem.partition(':')[0].split('.'))}: {problem}")
+    axes = ("size", "batch_size", "protocol", "variant")
+    keys = {axis: f"{locate((f'{axis}s',))}: {axis}s" for axis in axes}
     for point in product(study.sizes, study.batch_sizes, study.protocols, study.variants):
         check_offered(study.workload, dict(zip(keys, point, strict=True)), keys)
     for size in study.sizes:
         memory_mb(study.workload, size)
 
 
-def _read(file: Path, overrides: Sequence[Layer] = ()) -> Study:
-    return _complete(file.stem, [(shown_path(file), read_mapping(file)), *overrides], file.parent)
+def _read(file: Path) -> Study:
+    return _complete(file.stem, _layers_of_file(file), file.parent)
+
+
+def _layers_of_file(file: Path, changes: Sequence[Layer] = ()) -> list[Layer]:
+    """The layers of a study: its file, without candidates outside of a changed grid, and the changes."""
+    values = read_mapping(file)
+    changed = {key: value for _, layer in changes for key, value in layer.items()}
+    if isinstance(values.get("candidates"), Mapping) and "candidates" not in changed:
+        values["candidates"] = _candidates_within(values["candidates"], changed)
+    return [(shown_path(file), values), *changes]
+
+
+def _candidates_within(candidates: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    """The candidates at those of their points that a changed grid still has; at all points if too few are left."""
+    kept = dict(candidates)
+    for key, least in (("sizes", 2), ("batch_sizes", 1), ("protocols", 1)):
+        if isinstance(points := kept.get(key), list) and isinstance(changed.get(key), list):
+            kept[key] = [point for point in points if point in changed[key]]
+            if len(kept[key]) < least:
+                del kept[key]
+    return kept
 
 
 def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
-    where, model = layers[0][0], None
-    values: Mapping[str, Any] = {key: value for _, layer in layers for key, value in layer.items()}
-    if isinstance(values.get("model"), str):
-        model = read_model(values["model"], folder, f"{where}: model")
+    model, locate = None, Locator(layers)
+    given: Mapping[str, Any] = {key: value for _, layer in layers for key, value in layer.items()}
+    values = given
+    if isinstance(given.get("model"), str):
+        model = read_model(given["model"], folder, f"{locate(('model',))}: model")
         declared = declared_sizes(model)
-        model = replace(model, may_refuse=declared is None and "sizes" not in values)
-        values = {**_defaults_for(model, declared or DEFAULT_SIZES, values.get("x_axis")), **values}
-    complete = check(values, StudyKeys, Locator(layers))
+        model = replace(model, may_refuse=declared is None and "sizes" not in given)
+        values = {**_defaults_for(model, declared or DEFAULT_SIZES, given), **given}
+    complete = check(values, StudyKeys, locate)
+    for problem in _unused(model, given, complete):
+        raise UserError(f"{locate((problem.partition(':')[0],))}: {problem}")
     sizes = complete["sizes"]
     if model is not None:
         names = tuple(sizes) if isinstance(sizes[0], str) else ()
         if len({type(size) for size in sizes}) > 1:
-            raise UserError(f"{where}: sizes: {sizes} mixes numbers and names; allowed: either numbers or names")
-        table = complete["data"] and read_table(complete["data"], folder, f"{where}: data")
+            shown = locate(("sizes",))
+            raise UserError(f"{shown}: sizes: {sizes} mixes numbers and names; allowed: either numbers or names")
+        table = complete["data"] and read_table(complete["data"], folder, f"{locate(('data',))}: data")
         mode = model.mode if model.is_function else complete["mode"]
         model = replace(model, mode=mode, names=names, checked=complete["check"], table=table)
         sizes = range(1, len(names) + 1) if names else sizes
         complete["x_axis"] = "parameters" if names and complete["x_axis"] == "size" else complete["x_axis"]
     elif any(isinstance(size, str) for size in sizes):
-        raise UserError(f"{where}: sizes: {sizes} are names, which need a study with `model`; allowed: numbers")
+        shown = locate(("sizes",))
+        raise UserError(f"{shown}: sizes: {sizes} are names, which need a study with `model`; allowed: numbers")
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in complete.items()
@@ -134,6 +175,29 @@ def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
     }
     grid = {"sizes": tuple(sorted(sizes)), "batch_sizes": tuple(sorted(fields["batch_sizes"]))}
     return Study(name=name, **{**fields, **grid, "model": model})
+
+
+def _unused(model: Model | None, given: Mapping[str, Any], complete: Mapping[str, Any]) -> Iterator[str]:
+    """Given keys that would have no effect on the study's model, or on a study without one."""
+    if model is None:
+        for key in (key for key in OF_MODEL if given.get(key) is not None):
+            yield f"{key}: given, but the study measures workload '{complete['workload']}'; only a `model` has a {key}"
+        return
+    if model.is_function and "mode" in given:
+        yield f"mode: {given['mode']}, but {model.signature} returns the step itself; remove mode"
+    if not model.is_sized and "sizes" in given and not _is_one_name(complete["sizes"]):
+        instead = "give batch_sizes instead" if model.takes_batch_size else "add one, or remove sizes"
+        yield f"sizes: {complete['sizes']}, but {model.signature} has no argument for a size; {instead}"
+    if not model.is_sized and given.get("x_axis") in ("size", "parameters"):
+        allowed = "batch_size, cpu_threads" if model.takes_batch_size else "cpu_threads"
+        yield f"x_axis: {given['x_axis']}, but {model.signature} has no argument for a size; allowed: {allowed}"
+    if model.is_function and not model.uses_size and len(complete["sizes"]) > 1:
+        yield f"sizes: {complete['sizes']}, but {model.signature} never reads its size; use it, or give one size"
+
+
+def _is_one_name(sizes: Sequence[int | str]) -> bool:
+    """Whether sizes only name the single size of a model."""
+    return len(sizes) == 1 and isinstance(sizes[0], str)
 
 
 QUESTIONS = {
@@ -144,13 +208,24 @@ QUESTIONS = {
 }
 
 
-def _defaults_for(model: Model, sizes: Sequence[int | str], x_axis: object) -> dict[str, Any]:
+def _defaults_for(model: Model, sizes: Sequence[int | str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a study of a model that are not given; `sizes` are those of the model."""
+    batch_sizes: Sequence[int] = [DEFAULT_BATCH_SIZE if model.batched else 1]
+    if not model.is_sized and model.takes_batch_size:
+        batch_sizes = DEFAULT_BATCH_SIZES
+    defaults = {"sizes": list(sizes), "batch_sizes": list(batch_sizes), "x_axis": "size"}
+    grid = {**defaults, **given}
+    lengths = [len(grid[key]) if isinstance(grid[key], list) else 0 for key in ("sizes", "batch_sizes")]
+    if lengths[0] == 1 and lengths[1] > 1:
+        defaults["x_axis"] = "batch_size"
+    x_axis = given.get("x_axis") or defaults["x_axis"]
+    if x_axis == CPU_THREADS:
+        defaults["cpu_threads"] = [1, HALF]
     return {
         "title": f"{model.title}, a {'function' if model.is_function else 'model'} of your own",
         "question": f"{QUESTIONS.get(str(x_axis), QUESTIONS['size'])} for {model.title}?",
         "workload": OWN,
-        "sizes": list(sizes),
-        "batch_sizes": [DEFAULT_BATCH_SIZE if model.batched else 1],
+        **defaults,
         **({"precisions": [AS_WRITTEN]} if model.is_function else {}),
     }
 

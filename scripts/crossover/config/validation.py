@@ -111,6 +111,8 @@ def read_layers(files: Sequence[Path], entries: Sequence[str]) -> list[Layer]:
         key, _, text = entry.partition("=")
         if key in given:
             raise UserError(f"--config: {key} is given twice; allowed: each key once")
+        if not text.strip():
+            raise UserError(f"--config: {key} is empty; give a value, or remove {key} for its default")
         given[key] = _load(text, f"--config: {key}")
     if given.get("model") is not None and given.get("studies") is not None:
         raise UserError(

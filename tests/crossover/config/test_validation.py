@@ -37,7 +37,7 @@ def test_values_that_only_yaml_1_1_converts_are_strings(file: Path, text: str) -
         ("0x1F", 31),
         ("1e3", 1000.0),
         ("-.5", -0.5),
-        ("", None),
+        ("null", None),
         ("None", None),
         ("[cpu, 'null']", ["cpu", "null"]),
         ("{'cpu': 0.8, 'cuda': None}", {"cpu": 0.8, "cuda": None}),
@@ -47,6 +47,13 @@ def test_values_are_read_alike_from_a_file_and_the_command_line(file: Path, text
     file.write_text(f"key: {text}\n")
     (of_file,), (of_line,) = read_layers([file], ())[:1], read_layers([], [f"key={text}"])
     assert (of_file, of_line) == (("mine.yaml", {"key": value}), ("--config", {"key": value}))
+
+
+@pytest.mark.parametrize("entry", ["sizes=", "sizes= "])
+def test_an_empty_entry_is_not_the_default(entry: str) -> None:
+    """As of a variable of the shell without a value."""
+    text = error_line(read_layers, [], ["trials=3", entry])
+    assert text == "--config: sizes is empty; give a value, or remove sizes for its default"
 
 
 @pytest.mark.parametrize(

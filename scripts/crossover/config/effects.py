@@ -1,0 +1,91 @@
+"""Options of the command line that would change nothing, since the selected studies decide otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from crossover.config.studies import CAPS, Study, asks_for_crossovers
+from crossover.config.validation import Layer
+from crossover.config.workloads import workload_traits
+from crossover.errors import UserError
+from crossover.text import listed
+
+
+def check_effects(layers: Sequence[Layer], config: Mapping[str, Any], studies: Sequence[Study]) -> None:
+    """Raise UserError if a key of the last layer, which is the command line, has no effect on any study.
+
+    Earlier layers may hold keys for studies of other runs. `config` is complete.
+    """
+    name, given = layers[-1]
+    for problem in _without_effect(given, config, studies):
+        raise UserError(f"{name}: {problem}")
+
+
+def _without_effect(given: Mapping[str, Any], config: Mapping[str, Any], studies: Sequence[Study]) -> Iterator[str]:
+    selected = listed([study.name for study in studies])
+    names = {study.name for study in studies} | ({*config["studies"]} if config["model"] is None else set())
+    for name in given.get("overrides") or {}:
+        if name not in names:
+            yield f"overrides: '{name}' is not selected; allowed: {selected}, or select it with studies"
+    yield from _overridden_in_vain(given, config, studies)
+    yield from _decided_by_studies(given, config, studies)
+    read = {workload_traits(study.workload).dataset for study in studies}
+    for name in given.get("datasets") or {}:
+        if name not in read:
+            yield f"datasets.{name}: no selected study reads it ({selected}); remove it, or select one that does"
+
+
+def _overridden_in_vain(given: Mapping[str, Any], config: Mapping[str, Any], studies: Sequence[Study]) -> Iterator[str]:
+    """Numbers of `overrides` above those of the run, which the run's limit."""
+    for study in studies:
+        overrides = (given.get("overrides") or {}).get(study.name) or {}
+        if "trials" in overrides and (study.trials or 0) > config["trials"]:
+            yield (
+                f"overrides.{study.name}.trials: {study.trials} is more than the run's {config['trials']}; give "
+                f"trials={study.trials} too"
+            )
+        for key in (key for key in CAPS if key in (overrides.get("effort") or {})):
+            value, most = study.effort[key], config["effort"][key]
+            if value > most:
+                yield (
+                    f"overrides.{study.name}.effort.{key}: {value:g} is more than the run's {most:g}; give "
+                    f"effort={{{key}: {value:g}}} too"
+                )
+
+
+def _decided_by_studies(given: Mapping[str, Any], config: Mapping[str, Any], studies: Sequence[Study]) -> Iterator[str]:
+    """Numbers for the whole run that all selected studies set themselves, or that none of them uses."""
+    trials = config["trials"]
+    if given.get("trials") is not None and all((study.trials or trials) < trials for study in studies):
+        yield _set_by(studies, "trials", {study.name: study.trials for study in studies}, trials)
+    limit = given.get("time_limit_s")
+    if limit is not None and all(study.time_limit_s not in (None, limit) for study in studies):
+        yield _set_by(studies, "time_limit_s", {study.name: study.time_limit_s for study in studies}, limit)
+    effort = given.get("effort")
+    for key, value in effort.items() if isinstance(effort, Mapping) else ():
+        own = {study.name: study.effort[key] for study in studies if key in study.effort}
+        if len(own) == len(studies) and all(
+            number < value if key in CAPS else number != value for number in own.values()
+        ):
+            yield _set_by(studies, f"effort.{key}", own, value)
+        if key == "latencies_max_s" and not any(study.latency_steps for study in studies):
+            yield f"effort.{key}: no selected study has latency_steps; remove it"
+        if key == "refinement" and not any(map(_may_be_refined, studies)):
+            yield f"effort.{key}: no selected study looks for crossovers or other comparisons to refine; remove it"
+
+
+def _set_by(studies: Sequence[Study], key: str, own: Mapping[str, Any], value: object) -> str:
+    name = studies[0].name
+    shown = listed([f"{study} has {number:g}" for study, number in own.items()])
+    *above, last = key.split(".")
+    inner = "".join(f"{part}: {{" for part in above) + f"{last}: {value}" + "}" * len(above)
+    also = " too" if last in ("trials", *CAPS) else " instead"
+    return f"{key}: {value}, but {shown} of its own; give overrides={{{name}: {{{inner}}}}}{also}"
+
+
+def _may_be_refined(study: Study) -> bool:
+    """Whether refinement may add trials to a study, on machines with a CPU and an accelerator."""
+    compares = asks_for_crossovers(study.figures) or study.candidates is not None
+    varies = len(study.precisions) > 1 or len(study.executions) > 1
+    return study.timed and study.refinement is not None and len(study.points) > 1 and (compares or varies)
