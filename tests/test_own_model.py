@@ -70,7 +70,7 @@ def test_the_tutorials_workflow_uses_crossover_as_a_module(project: Path) -> Non
     assert (project / "answer.csv").is_file()
     (project / "my_net.py").write_text("def build(width): return 1 / 0")
     output = snakemake(project, "--workflow-profile", f"{ROOT}/profiles/default", status=1)
-    assert "my_net.py: line 1: build(8, 32) fails: ZeroDivisionError: division by zero" in output
+    assert "my_net.py: line 1: build(8) fails: ZeroDivisionError: division by zero" in output
     assert "Failed: 2 jobs (measure_cell 2); see above." in output
 
 

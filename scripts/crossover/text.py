@@ -127,7 +127,7 @@ def spaced(name: str) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """A list in words: 'a', 'a and b', 'a, b and c'."""
+    """A list in words: 'a', 'a and b', 'a, b and c'; empty for none."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 

@@ -27,7 +27,13 @@ from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import agreeing, compare_with_references
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.columns import COLUMNS
-from crossover.tables.frames import headline_rows, with_cell_columns, with_parameters, with_x_axes
+from crossover.tables.frames import (
+    headline_rows,
+    studies_with_idle_size,
+    with_cell_columns,
+    with_parameters,
+    with_x_axes,
+)
 from crossover.tables.references import KEPT, Reference, with_facts
 from crossover.tables.registry import CANDIDATES
 from crossover.tables.run_tables import RunTables, run_tables, table_of
@@ -72,8 +78,14 @@ def analyse(
     reference_crossovers, reference_ratios = compare_with_references(compared, reference_trials, x_axes, prices)
     reference_cells = with_facts(summarise(reference_trials, prices=prices, origin="reference"), references)
     bounds = bounds_of(cells, measurements, references, reference_trials)
-    ranked = {name: axis for name, axis in x_axes.items() if asks_for_crossovers(studies[name]["figures"])}
+    idle = studies_with_idle_size(measurements)
+    ranked = {
+        name: axis
+        for name, axis in x_axes.items()
+        if asks_for_crossovers(studies[name]["figures"]) and not (name in idle and X_AXES[axis] == "size")
+    }
     lines = lines_of(all_compared, x_axes, prices, candidates, runs)
+    lines = [line for line in lines if not (line.study in idle and X_AXES[line.pairing.x_axis] == "size")]
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
@@ -93,7 +105,10 @@ def analyse(
     tables = replace(
         tables,
         ratios=_joined(ratios_of(compared, x_axes, together), reference_ratios, bounds),
-        crossovers=_joined(table_of_lines(lines, together), reference_crossovers, _second_axes(compared, studies)),
+        crossovers=_joined(
+            table_of_lines(lines, together),
+            _over_true_axes(_joined(reference_crossovers, _second_axes(compared, studies)), idle),
+        ),
         latencies=latencies_of(measurements, together),
     )
     claims = [
@@ -106,6 +121,12 @@ def analyse(
 def _joined(first: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
     others_with_rows = [table for table in others if len(table)]
     return pd.concat([first, *others_with_rows], ignore_index=True) if others_with_rows else first
+
+
+def _over_true_axes(crossovers: pd.DataFrame, idle: Collection[str]) -> pd.DataFrame:
+    """The crossovers, without those over a size that changes nothing; `idle` are the studies with such a size."""
+    over_size = crossovers["x_axis"].map(X_AXES) == "size"
+    return crossovers[~(over_size & crossovers["study"].isin(idle))].reset_index(drop=True)
 
 
 def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:

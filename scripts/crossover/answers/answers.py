@@ -23,13 +23,14 @@ from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row, by_importance, estimate
 from crossover.config.claim_forms import OURS, CrossoverBetween, claims_of, read_claim
 from crossover.config.studies import Asks, asks_for_crossovers
-from crossover.config.words import HERE, is_cpu
+from crossover.config.words import HERE, X_AXES, is_cpu
 from crossover.statistics.intervals import Interval, columns_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_paces
-from crossover.tables.frames import records, rows_with
+from crossover.tables.frames import records, rows_with, studies_with_idle_size
 from crossover.tables.labels import name_by
 from crossover.tables.run_tables import RunTables, table_of
+from crossover.text import listed
 
 LISTS = ("near", "compared_at", "winner_configurations", "loser_configurations", "caveats")
 """Columns whose empty value is an empty list."""
@@ -94,8 +95,12 @@ def _time_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
 
 def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
     x_axis = spec["x_axis"]
+    idle = _idle_size_answers(tables)
+    if idle and X_AXES[x_axis] == "size":
+        return idle + comparison_answers(_at_one_size(tables), spec)
     if not asks_for_crossovers(spec["figures"]):
-        return comparison_answers(tables, spec) + (elsewhere_answers(tables, x_axis) if _is_cpu_alone(tables) else [])
+        elsewhere = elsewhere_answers(tables, x_axis) if _is_cpu_alone(tables) else []
+        return comparison_answers(tables, spec) + elsewhere + idle
     crossovers = crossover_answers(tables, spec["steps_per_run"])
     paybacks = payback_answers(tables, x_axis, has_run=spec["steps_per_run"] is not None)
     alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
@@ -107,7 +112,31 @@ def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
         elsewhere = elsewhere_answers(tables, x_axis) + bound_answers(tables, x_axis)
     further = paybacks + ranking_answers(tables, x_axis) + transfer_answers(tables, x_axis)
-    return crossovers + best_answers(tables, x_axis) + further + elsewhere
+    return crossovers + best_answers(tables, x_axis) + further + elsewhere + idle
+
+
+def _idle_size_answers(tables: RunTables) -> list[Row]:
+    """The answer that a model does not use its size; empty if it does, or if its work is not counted."""
+    if not studies_with_idle_size(tables.measurements):
+        return []
+    cells = tables.cells.sort_values("size")
+    return [
+        {
+            "kind": "idle_size",
+            "main": True,
+            "status": "measured",
+            "near": cells["size"].unique().tolist(),
+            "unit": cells["size_name"].iloc[0],
+            "place": listed(cells["size_label"].dropna().unique().tolist()),
+        }
+    ]
+
+
+def _at_one_size(tables: RunTables) -> RunTables:
+    """The tables with the cells and ratios of the smallest size."""
+    size = tables.cells["size"].min()
+    parts = {name: getattr(tables, name) for name in ("cells", "ratios", "measurements")}
+    return replace(tables, **{name: table[table["size"] == size] for name, table in parts.items()})
 
 
 def _is_cpu_alone(tables: RunTables) -> bool:

@@ -55,6 +55,7 @@ KINDS = {
         *("better", "worse", "both", EQUIVALENT, INCONCLUSIVE, SINGLE_TRIAL),
         *("only_cpu", "no_baseline", "nothing_learnt"),
     ),
+    "idle_size": ("measured",),
     "claim": tuple(VERDICTS),
     "missing": ("other_devices", "not_measured", "no_result", "not_both", "see_figures"),
 }

@@ -78,16 +78,24 @@ class Model:
     """The FUNCTION_ARGUMENTS that a function with an argument `device` has; empty for one that builds a model."""
     signature: str = field(default="", compare=False)
     """The function with its arguments, for messages; empty if these are only known once the file is imported."""
-    is_sized: bool = field(default=True, compare=False)
-    """Whether an argument takes the size."""
-    takes_batch_size: bool = field(default=True, compare=False)
-    """Whether an argument takes the batch size."""
+    passed: tuple[str, ...] = field(default=("size", "batch_size"), compare=False)
+    """Those of size and batch size that an argument takes, in the order of the arguments."""
     uses_size: bool = field(default=True, compare=False)
     """False if the function never reads its argument for the size."""
 
     @property
     def is_function(self) -> bool:
         return bool(self.takes)
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether an argument takes the size."""
+        return "size" in self.passed
+
+    @property
+    def takes_batch_size(self) -> bool:
+        """Whether an argument takes the batch size."""
+        return "batch_size" in self.passed
 
     @property
     def batched(self) -> bool:
@@ -164,8 +172,7 @@ def _model_of(origin: str, name: str, file: Path) -> Model:
 def _known(name: str, definition: Definition, arguments: Arguments) -> dict[str, Any]:
     return {
         "signature": f"{name}{definition.signature}",
-        "is_sized": arguments.is_sized,
-        "takes_batch_size": arguments.is_batched,
+        "passed": arguments.passed(definition.signature),
         "uses_size": arguments.of.get("size") not in definition.unused,
     }
 

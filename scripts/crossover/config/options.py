@@ -70,7 +70,7 @@ def add_cell_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup
     computed = cell.add_mutually_exclusive_group(required=True)
     computed.add_argument("--workload", choices=known_workloads())
     computed.add_argument("--model", help=f"a model of your own: {FORMS}")
-    cell.add_argument("--mode", default=MODES[0], choices=MODES, help="what a step of --model does")
+    cell.add_argument("--mode", choices=MODES, help=f"what a step of --model does; default: {MODES[0]}")
     cell.add_argument("--names", default=(), type=names, help="names of sizes 1, 2, ..., such as resnet18,resnet34")
     cell.add_argument("--unchecked", action="store_true", help="skip the model's numerical check")
     refused = "record status unsupported, instead of an error, if the model rejects the size"
@@ -111,6 +111,8 @@ def workflow_command(*arguments: str) -> str:
 def cell_of_options(options: argparse.Namespace, **more: int) -> Cell:
     """The cell given on a command line; `more` are fields without an option of their own. Raises UserError."""
     values: dict[str, Any] = {f.name: more.get(f.name, getattr(options, f.name, None)) for f in fields(Cell)}
+    if unused := [option_name(name) for name in OF_MODEL if options.model is None and getattr(options, name)]:
+        raise UserError(f"{unused[0]}: only a model of your own has this option; give --model, or remove it")
     if options.model is not None:
         model = _user_model(options)
         values |= {"workload": OWN, "model": model}
@@ -126,6 +128,10 @@ def cell_of_options(options: argparse.Namespace, **more: int) -> Cell:
     return cell
 
 
+OF_MODEL = ("mode", "names", "unchecked", "may_refuse", "table", "targets", "inputs")
+"""Options that describe `--model`."""
+
+
 def _user_model(options: argparse.Namespace) -> Model:
     if options.names and options.size > len(options.names):
         raise UserError(
@@ -139,15 +145,28 @@ def _user_model(options: argparse.Namespace) -> Model:
         table = read_table(keys, Path(), "--table")
         if note := left_out(table):
             tell(note)
+    elif options.targets or options.inputs:
+        raise UserError("--table: missing; give the file that has the columns of --targets and --inputs")
     model = read_model(options.model, Path(), "--model")
+    _check_of_model(options, model)
     return replace(
         model,
-        mode=model.mode if model.is_function else options.mode,
+        mode=model.mode if model.is_function else options.mode or model.mode,
         names=options.names,
         checked=not options.unchecked,
         may_refuse=options.may_refuse,
         table=table,
     )
+
+
+def _check_of_model(options: argparse.Namespace, model: Model) -> None:
+    """Raise UserError if a size, precision or execution has no effect on a user's model or function."""
+    if not model.is_sized and not options.names and options.size != 1:
+        raise UserError(f"--size: {options.size}, but {model.signature} has no argument for a size; allowed: 1")
+    if model.is_function and options.precision not in ("fp32", AS_WRITTEN):
+        raise UserError(f"--precision: {options.precision}, but a function chooses its own; allowed: {AS_WRITTEN}")
+    if model.is_function and options.execution != EXECUTIONS[0]:
+        raise UserError(f"--execution: {options.execution}, but a function runs as written; allowed: {EXECUTIONS[0]}")
 
 
 def device(text: str) -> str:

@@ -68,13 +68,12 @@ class Arguments:
         rest = next((p.name for p in parameters.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
         return cls(of, None if DEVICE in axes else rest, tuple(needed))
 
-    @property
-    def is_sized(self) -> bool:
-        return "size" in self.of or self.positions is not None
-
-    @property
-    def is_batched(self) -> bool:
-        return "batch_size" in self.of or self.positions is not None
+    def passed(self, parameters: Signature) -> tuple[str, ...]:
+        """Those of size and batch size that an argument takes, in the order of the arguments."""
+        names = list(parameters.parameters)
+        places = {name: names.index(self.of[name]) for name in ("size", "batch_size") if name in self.of}
+        rest = [name for name in ("size", "batch_size") if name not in self.of and self.positions is not None]
+        return (*sorted(places, key=places.__getitem__), *rest)
 
     def bound(self, parameters: Signature, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The positional and keyword arguments of a call; `values` are those of `size` and FUNCTION_ARGUMENTS."""

@@ -25,7 +25,7 @@ from crossover.statistics.best import (
 from crossover.statistics.crossover import Crossover
 from crossover.statistics.crossovers import Interpolation, crossover_of_pairing
 from crossover.statistics.pairings import Pairing, XAxes, pairings
-from crossover.tables.frames import with_ok_times, x_axes_of
+from crossover.tables.frames import studies_with_idle_size, with_ok_times, x_axes_of
 
 REFINED = ("bracketed", "reversed")
 """Statuses with a single bracket, which can be refined."""
@@ -197,6 +197,8 @@ def plan_stage(
         )
         return plan, crossover
 
+    idle = {study for study in studies_with_idle_size(timed) if X_AXES[x_axes[study]] == "size"}
+    timed, with_times = (rows[~rows["study"].isin(idle)] for rows in (timed, with_times))
     for pairing in _pairings_to_refine(timed, refinements, x_axes):
         plan, _ = decide(pairing)
         for point, numbers in plan.numbers(first[str(pairing.series["study"])]).items():

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crossover.config.words import BASELINE, CPU_THREADS, is_cpu, threads_of_side
+from crossover.config.workloads import OWN
 from crossover.files import atomic_path
 from crossover.reading import RUN_AGAIN, UnreadableError, read_arrow
 from crossover.tables.columns import SCHEMA_VERSION
@@ -190,6 +191,27 @@ def with_x_axes(studies: Mapping[str, Mapping[str, Any]], rows: pd.DataFrame) ->
     """The files of studies, with the x axes that `x_axes_of` returns."""
     axes = x_axes_of({name: study["x_axis"] for name, study in studies.items()}, rows)
     return {name: {**study, "x_axis": axes[name]} for name, study in studies.items()}
+
+
+WORK = ("parameters", "flops_per_step", "products_bytes_by_working_set", "others_bytes_by_working_set")
+"""Columns of `measurements` with a step's work, counted in a cell's first trial."""
+
+
+def studies_with_idle_size(measurements: pd.DataFrame) -> set[str]:
+    """The studies of a user's model in which every size has the same parameters and operations."""
+    of_models = measurements[measurements["workload"] == OWN]
+    return {str(study) for study, rows in of_models.groupby("study", sort=False) if _is_size_idle(rows)}
+
+
+def _is_size_idle(rows: pd.DataFrame) -> bool:
+    counted = rows.dropna(subset=list(WORK[2:]))
+    sizes = counted["size"].unique()
+    if len(sizes) < 2 or {*rows["size"]} > {*sizes}:
+        return False
+    work = counted[list(WORK)].map(lambda value: tuple(value) if np.ndim(value) else value)
+    work = work.astype(object).where(work.notna(), None)
+    of_cells = work.apply(tuple, axis=1).groupby([counted[axis] for axis in SERIES_AND_DEVICE])
+    return bool((of_cells.nunique() == 1).all())
 
 
 def _x_axis(requested: str, rows: pd.DataFrame) -> str:

@@ -706,3 +706,64 @@ def test_a_series_with_a_side_ahead_comes_first(row: Row) -> None:
     ]
     main = [(answer["series"], answer["status"]) for answer in of_kind(answers(rows), "crossover") if answer["main"]]
     assert main == [("batch 64", "below_range"), ("batch 8", "undecided")]
+
+
+def of_builder(row: Row, work: Callable[[int], dict[str, Any]], **more: Any) -> list[dict[str, Any]]:
+    """Trials of a user's model at SIZES, with the work of a step by size; the GPU overtakes the CPU within them."""
+    own = {"workload": "model", "size_name": "units of width", "parameters": 7, "flops_per_step": 100, **more}
+    own |= {"products_bytes_by_working_set": [8.0, 0.0], "others_bytes_by_working_set": [0.0, 4.0]}
+    return [
+        trial | work(size) | ({} if trial["trial"] == 1 else {"products_bytes_by_working_set": None})
+        for size in SIZES
+        for device, seconds in (("cpu", size * 1e-6), ("cuda", 1e-3))
+        for trial in trials(row, seconds, size=size, device=device, **own)
+    ]
+
+
+def test_a_size_that_a_model_does_not_use_is_no_axis(row: Row) -> None:
+    """The times differ, for example since other programs ran; the work of a step does not."""
+    rows = of_builder(row, lambda _size: {})
+    answered = answers(rows)
+    idle, *others = [answer for answer in answered if answer["main"]]
+    assert WORDS.statement(idle) == (
+        "No crossover over the size: the model has the same parameters and operations at 100, 1,000 and 10,000 units "
+        "of width. Use the size in the model, or give one size"
+    )
+    assert {
+        (answer["kind"], answer["winner"], round(answer["value"], 1)) for answer in others if answer["kind"] == "ratio"
+    } == {("ratio", "CPU", 10.0)}
+    assert not {"crossover", "payback", "best", "ranking"} & {answer["kind"] for answer in answered}
+    tables = tables_of(pd.DataFrame(rows), {STUDY: study()})
+    assert tables.crossovers.empty
+    assert tables.machines.empty
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda size: {"parameters": size},
+        lambda size: {"flops_per_step": size},
+        lambda size: {"others_bytes_by_working_set": [0.0, 4.0 * size]},
+        lambda _size: {"products_bytes_by_working_set": None, "others_bytes_by_working_set": None},
+        lambda size: {"others_bytes_by_working_set": None} if size == SIZES[-1] else {},
+        lambda _size: {"workload": "disc_mlp"},
+    ],
+)
+def test_a_size_that_changes_a_step_or_is_not_counted_is_an_axis(row: Row, work: Any) -> None:
+    assert only(answers(of_builder(row, work)), "crossover")["status"] == "bracketed"
+
+
+def test_over_batch_sizes_an_unused_size_is_only_told(row: Row) -> None:
+    rows = [
+        trial | {"step_time_s": trial["step_time_s"] * factor, "flops_per_step": batch}
+        for batch, factor in ((1, 1e-3), (8, 1.0))
+        for trial in of_builder(row, lambda _size: {}, batch_size=batch)
+    ]
+    answered = answers(rows, study(x_axis="batch_size"))
+    assert len(of_kind(answered, "crossover")) == len(SIZES)
+    assert only(answered, "idle_size")["main"]
+
+
+def test_names_of_unused_sizes_are_shown(row: Row) -> None:
+    rows = of_builder(row, lambda size: {"size_label": f"net{size}"})
+    assert "at net100, net1000 and net10000. Use" in WORDS.statement(only(answers(rows), "idle_size"))

@@ -147,6 +147,16 @@ def test_a_report_names_the_host_that_measured_if_it_is_another(rows: pd.DataFra
     assert re.search(r"Measured on .*Brand C1.* of here; threads 2", (page.folder / "summary.md").read_text())
 
 
+def test_the_page_of_a_model_that_does_not_use_its_size_has_no_crossover(rows: pd.DataFrame, tmp_path: Path) -> None:
+    work = [[1.0]] * len(rows)
+    rows = rows.assign(workload="model", parameters=5, flops_per_step=3)
+    rows = rows.assign(products_bytes_by_working_set=work, others_bytes_by_working_set=work)
+    page = write_page(rows, tmp_path)
+    assert "No crossover over the size: " in (page.folder / "summary.md").read_text()
+    thresholds = json.loads((page.folder / "thresholds.json").read_text())["thresholds"]
+    assert [entry["study"] for entry in thresholds] == ["alone"]  # which has one size
+
+
 def test_every_kind_status_caveat_and_reason_has_a_wording() -> None:
     """The other statuses do not affect the wording, or have that of a template's last branch."""
     words = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))

@@ -193,6 +193,13 @@ def test_each_series_has_its_own_size_on_both_sides(rows: Rows, axis: str, value
     }
 
 
+def test_a_size_that_a_model_does_not_use_is_not_refined(rows: Rows) -> None:
+    work = {"flops_per_step": 3, "products_bytes_by_working_set": [1.0], "others_bytes_by_working_set": [2.0]}
+    table = rows((50, 400), {"cpu": None, "cuda": 1e-4}, workload="model", parameters=5, **work)
+    assert planned(table, "size", "device") == {}
+    assert planned([trial | {"flops_per_step": trial["size"]} for trial in table], "size", "device")
+
+
 def test_the_last_stage_numbers_its_trials_after_the_first_ones(rows: Rows) -> None:
     table = rows((50, 141, 400), {"cpu": None, "cuda": 1e-4})
     expected = {(size, device): [3, 4] for size in (141, 50) for device in ("cpu", "cuda")}

@@ -58,8 +58,8 @@ class UserFunction:
         size = model.argument(cell.size)
         axes = {"batch_size": cell.batch_size, "device": device, "protocol": cell.protocol}
         axes |= {"variant": cell.variant} if cell.variant != PLAIN else {}
-        axes_text = "".join(f", {name}={axes[name]!r}" for name in model.takes if name in axes)
-        call = f"{model.name}({size!r}{axes_text})"
+        values = [repr(size)] * model.is_sized + [f"{name}={axes[name]!r}" for name in model.takes if name in axes]
+        call = f"{model.name}({', '.join(values)})"
 
         def make() -> Any:
             with SameDraws():

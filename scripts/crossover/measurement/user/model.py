@@ -73,7 +73,8 @@ class UserModel:
 
     def _user_step(self) -> Step:
         size = self.model.argument(self.cell.size)
-        call = f"{self.model.name}({size!r}, {self.cell.batch_size})"
+        values = {"size": repr(size), "batch_size": str(self.cell.batch_size)}
+        call = f"{self.model.name}({', '.join(values[name] for name in self.model.passed)})"
         # A default dtype set by the user's code ends with the call; `build` sets it again if the task has that dtype.
         with default_dtype(_default_dtypes.get(self.model, torch.get_default_dtype())):
             try:

@@ -163,7 +163,7 @@ def takes_batch_size(model: Model) -> bool:
     if model.origin in LIBRARIES or model.table is not None:
         return True
     signature = _signature(_named(model))
-    return signature is None or Arguments.of_signature(signature).is_batched
+    return signature is None or "batch_size" in Arguments.of_signature(signature).passed(signature)
 
 
 def _named(model: Model) -> Callable[..., Any]:
