@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from crossover.config.config_keys import ConfigKeys  # noqa: E402
 from crossover.config.key_types import json_schema  # noqa: E402
+from crossover.config.statuses import FLAGS, STATUSES, Word  # noqa: E402
 from crossover.config.study_keys import StudyKeys  # noqa: E402
-from crossover.config.words import FLAGS, STATUSES, Word  # noqa: E402
 from crossover.figures.registry import FIGURES  # noqa: E402
 from crossover.tables.columns import Measurement  # noqa: E402
 from crossover.tables.registry import CAVEATS, CROSSOVER_STATUSES  # noqa: E402

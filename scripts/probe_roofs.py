@@ -12,6 +12,7 @@ import json
 import sys
 from pathlib import Path
 
+from crossover.config.cells import Cell
 from crossover.config.options import (
     DEVICE_CHOICES,
     add_process_options,
@@ -21,7 +22,6 @@ from crossover.config.options import (
     names,
     new_parser,
 )
-from crossover.config.studies import Cell
 from crossover.config.words import COMPUTES_IN, HERE, PRECISIONS
 from crossover.errors import UserError, one_line_errors
 from crossover.files import atomic_path

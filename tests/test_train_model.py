@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from crossover.config.cells import Cell
 from crossover.config.options import training_options
-from crossover.config.studies import Cell, Quality
+from crossover.config.studies import Quality
 from trials import ROOT, run_script, write_points
 
 SCRIPT = ROOT / "scripts" / "train_model.py"

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from crossover.claims.findings import VERDICTS
-from crossover.config.words import BASELINE_SETTINGS, DISTURBED, FLAGS, PLAIN
+from crossover.config.statuses import DISTURBED, FLAGS
+from crossover.config.words import BASELINE_SETTINGS, PLAIN
 from crossover.statistics.intervals import (
     EQUIVALENT,
     FASTER,

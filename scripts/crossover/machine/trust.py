@@ -35,7 +35,7 @@ FOREIGN_SHARE = 0.02
 
 
 def host_flags(facts: Mapping[str, Any]) -> list[str]:
-    """Flags from `config.words.FLAGS` for the state of the host and the GPU during the timing.
+    """Flags from `config.statuses.FLAGS` for the state of the host and the GPU during the timing.
 
     `tables.rows` flags a cell's later trials `side_by_side`, by the first trial's host-bound share.
     """

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import DISTURBED
+from crossover.config.statuses import DISTURBED
 from crossover.errors import UserError, allowed_names
 from crossover.statistics.gate import (
     EXIT_STATUSES,

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from crossover.config.published_rows import AXES_OF_RESULTS
+from crossover.config.statuses import STATUSES
 from crossover.config.studies import steps_of_run
-from crossover.config.words import BASELINE, CPU_THREADS, HERE, STATUSES, X_AXES, series_axes
+from crossover.config.words import BASELINE, CPU_THREADS, HERE, X_AXES, series_axes
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table
 from crossover.report.templates import amount_text, interval_text

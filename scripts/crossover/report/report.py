@@ -23,7 +23,8 @@ from crossover.answers.answers import by_relevance
 from crossover.answers.machines import ranked_series
 from crossover.answers.thresholds import thresholds_of
 from crossover.claims.findings import NO_DATA
-from crossover.config.words import BASELINE, DIRTY, DISTURBED, FLAGS, HERE, X_AXES, is_cpu
+from crossover.config.statuses import DISTURBED, FLAGS
+from crossover.config.words import BASELINE, DIRTY, HERE, X_AXES, is_cpu
 from crossover.errors import shown_path
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import SPLIT_COLOURS

@@ -18,7 +18,8 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 
-from crossover.config.words import FLAGS, REFERENCE_FILES, STATUSES
+from crossover.config.statuses import FLAGS, STATUSES
+from crossover.config.words import REFERENCE_FILES
 from crossover.errors import UserError, shown_text
 from crossover.files import sha256_of
 from crossover.reading import UnreadableError, read_json, read_text

@@ -15,7 +15,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from crossover.config.words import FLAGS, STATUSES
+from crossover.config.statuses import FLAGS, STATUSES
 from crossover.report.provenance import DOCS, GROUPS
 from crossover.report.study_rows import main_answers, row_of
 from crossover.tables.frames import records

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import FLAGS, STATUSES
+from crossover.config.statuses import FLAGS, STATUSES
 from crossover.config.workloads import workload_traits
 from crossover.tables.finished import MissingResult
 from crossover.tables.frames import records

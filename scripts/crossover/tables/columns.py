@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossover.config.words import EXECUTIONS, HERE, STATUSES
+from crossover.config.words import EXECUTIONS, HERE
 
 if TYPE_CHECKING:
     import pyarrow
@@ -56,7 +56,7 @@ class Row:
     size_label: str | None = column("name shown for the size, such as resnet18")
     parameters: int | None = column("trainable parameters of the model")
     seed: int | None = column("seed of weights and data order, to which a trial adds its number")
-    status: str | None = column("status of the trial or training: " + ", ".join(STATUSES))
+    status: str | None = column("status of the trial or training: ok, oom, unsupported, timeout, invalid")
     reason: str | None = column(
         "reason for a status other than ok; if ok, notes on the step and errors of passes after the timing"
     )

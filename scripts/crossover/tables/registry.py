@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from crossover.config.claim_forms import DERIVED_METRICS
-from crossover.config.words import AXES, LARGER_BATCH, PRECISIONS, STATUSES, X_AXES, series_axes
+from crossover.config.statuses import STATUSES
+from crossover.config.words import AXES, LARGER_BATCH, PRECISIONS, X_AXES, series_axes
 from crossover.tables.columns import Measurement, Row, Training, value_types
 from crossover.text import spaced
 

@@ -15,7 +15,7 @@ from scipy.interpolate import PchipInterpolator
 from crossover.answers.memory import memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import CAVEATS, KINDS, by_importance, flags_of
-from crossover.config.words import FLAGS
+from crossover.config.statuses import FLAGS
 from crossover.report.study_rows import bar_of, row_of
 from crossover.report.templates import environment_of
 from crossover.statistics.cells import summarise

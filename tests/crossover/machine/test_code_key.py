@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from crossover.answers import vocabulary
+from crossover.claims.findings import REASONS, VERDICTS
+from crossover.config.claim_forms import FORMS
 from crossover.config.models import Model, Table
-from crossover.config.workloads import OWN
+from crossover.config.statuses import FLAGS, STATUSES
+from crossover.config.studies import FIGURE_KINDS
+from crossover.config.workloads import OWN, known_workloads
 from crossover.machine import code_key
-from crossover.machine.code_key import LIBRARY, code_of, digests_of
+from crossover.machine.code_key import LIBRARY, Modules, code_of, digests_of
 from crossover.machine.installed import version_of
+from crossover.tables.registry import CROSSOVER_STATUSES
 from trials import trial_job, write_points
 
 MEASUREMENT = "crossover/measurement"
@@ -28,8 +35,22 @@ COUNTS = {
     ("training", "disc_mlp"): {*STEP, "training"},
 }
 """Modules of `measurement` in the key of a kind of job for a workload, in addition to ALWAYS."""
-ALWAYS = ("config/studies", "tables/columns", "machine/threads", "measurement/process/server")
+ALWAYS = ("config/cells", "tables/columns", "machine/threads", "measurement/process/server")
 NEVER = ("machine/discovery", "config/configuration", "measurement/process/supervision")
+
+
+FOR_READERS = {
+    "figures": set(FIGURE_KINDS),
+    "claims": set(FORMS),
+    "verdicts": {*VERDICTS, *REASONS},
+    "kinds of answers": set(vocabulary.KINDS),
+    "statuses of answers": set().union(*vocabulary.KINDS.values()),
+    "crossovers": set(CROSSOVER_STATUSES),
+    "caveats": set(vocabulary.CAVEATS) - set(FLAGS),
+    "statuses in words": {text for word in STATUSES.values() for text in (word.meaning, word.remedy)},
+    "flags in words": {text for word in FLAGS.values() for text in (word.meaning, word.remedy, word.count)},
+}
+"""Words that measure nothing."""
 
 
 @pytest.fixture
@@ -64,6 +85,36 @@ def test_the_files_of_a_job_are_those_that_it_imports(kind: str, workload: str) 
     assert counted & listed == files(COUNTS[kind, workload], MEASUREMENT)
     assert files(ALWAYS, "crossover") <= counted
     assert not files(NEVER, "crossover") & counted
+
+
+def measuring() -> dict[str, Path]:
+    """All files of the library that a job of any kind imports, for any workload and the user's model or function."""
+    roots = [code_key.SERVER, *(module for module, _ in code_key.WORK.values())]
+    roots += [f"{code_key.MEASUREMENT}.workloads.{name}" for name in known_workloads()]
+    roots += [f"{code_key.MEASUREMENT}.user.{name}" for name in ("model", "function")]
+    return Modules().imported_by(*roots).files
+
+
+def lists_of_words(file: Path) -> Iterator[set[str]]:
+    """The strings in each collection that a source file writes out."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", None) or getattr(node, "args", None)
+        if isinstance(parts, list):
+            yield {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+
+
+def test_what_measures_nothing_is_imported_by_no_measuring_module() -> None:
+    """A new figure, claim or word of an answer must make no trial stale."""
+    files = measuring()
+    assert {"crossover.config.cells", "crossover.measurement.user.model", "crossover.measurement.trial"} <= files.keys()
+    listed = [
+        (name, kind, sorted(words & known))
+        for name, file in files.items()
+        for words in lists_of_words(file)
+        for kind, known in FOR_READERS.items()
+        if len(words & known) > 1
+    ]
+    assert not listed
 
 
 def test_the_version_of_a_package_changes_the_keys_of_workloads_that_import_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crossover.config.words import FLAGS
+from crossover.config.statuses import FLAGS
 from crossover.machine.trust import host_flags, may_pass, others_resolution, why_invalid
 from crossover.tables.columns import COLUMNS
 

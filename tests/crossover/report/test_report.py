@@ -17,7 +17,7 @@ from markupsafe import escape
 
 from crossover.answers.vocabulary import CAVEATS, KINDS
 from crossover.claims.findings import REASONS
-from crossover.config.words import FLAGS
+from crossover.config.statuses import FLAGS
 from crossover.report.report import Run, write_report
 from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import FLAGS, STATUSES
+from crossover.config.statuses import FLAGS, STATUSES
 from crossover.statistics.cells import summarise
 from crossover.statistics.problems import list_problems
 from crossover.tables.finished import MissingResult

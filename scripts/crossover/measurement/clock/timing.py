@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from crossover.config.studies import Effort
+from crossover.config.cells import Effort
 from crossover.drift import drift_of
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import Course, timed_enough, warmed_up
@@ -74,8 +74,8 @@ def time_steps(
 ) -> tuple[dict[str, Any], list[str]]:
     """Time the first step, warm up until steady, choose the block length, and time blocks until precise.
 
-    Returns columns of `Measurement` and a list of flags from `config.words.FLAGS`. A block is a number of whole cycles.
-    No sample is dropped. `ran_s` has the seconds of the steps that have run already; all but the first count as
+    Returns columns of `Measurement` and a list of flags from `config.statuses.FLAGS`. A block is a number of whole
+    cycles. No sample is dropped. `ran_s` has the seconds of the steps that have run already; all but the first count as
     warm-up. Raises TooSlowError if even the shortest trial, with `later_steps` after the timing, would exceed
     `time_limit_s` at the speed of the next steps.
     """

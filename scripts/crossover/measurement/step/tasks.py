@@ -69,7 +69,7 @@ class Task(ABC):
     switches: Mapping[str, Any] = MappingProxyType({})
     """Settings of torch that the task changes, by their names in `conditions.read_switches`."""
     flags: tuple[str, ...] = ()
-    """Flags for the row, from `config.words.FLAGS`."""
+    """Flags for the row, from `config.statuses.FLAGS`."""
     copies: bool = False
     """Whether `copy_each_step` makes each step copy its batch from host memory and its results back."""
     pinned: bool = False

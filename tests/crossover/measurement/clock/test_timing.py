@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crossover.config.words import FLAGS
+from crossover.config.statuses import FLAGS
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import relative_half_width
 from crossover.measurement.clock.timing import Phases, has_drifted, sample_columns
