@@ -18,11 +18,13 @@ import yaml
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+from crossover.answers.vocabulary import CAVEATS as CAVEATS_OF_ANSWERS  # noqa: E402
 from crossover.config.config_keys import ConfigKeys  # noqa: E402
 from crossover.config.key_types import json_schema  # noqa: E402
 from crossover.config.statuses import FLAGS, STATUSES, Word  # noqa: E402
 from crossover.config.study_keys import StudyKeys  # noqa: E402
 from crossover.figures.registry import FIGURES  # noqa: E402
+from crossover.statistics.run_comparison import SUMMARY  # noqa: E402
 from crossover.tables.columns import Measurement  # noqa: E402
 from crossover.tables.registry import CAVEATS, CROSSOVER_STATUSES  # noqa: E402
 from crossover.tables.run_tables import ROWS_OF, TABLES  # noqa: E402
@@ -119,12 +121,15 @@ def _words_page() -> str:
     def meanings(known: Mapping[str, str]) -> str:
         return _table(("name", "meaning"), ([f"`{name}`", meaning] for name, meaning in known.items()))
 
+    further = {name: words for name, words in CAVEATS_OF_ANSWERS.items() if name not in CAVEATS | FLAGS}
     return (
         "# Statuses and flags\n\n## How a trial ends\n\n" + words(STATUSES)
         + "\n## Why an `ok` result deserves less trust\n\n" + words(FLAGS)
         + "\n## How the search for a crossover ends\n\n" + meanings(CROSSOVER_STATUSES)
         + "\n## Caveats about a crossover\n\n" + meanings(CAVEATS)
+        + "\n## Further caveats about an answer\n\n" + meanings(further)
         + "\n## What is compared\n\n" + meanings(PAIRS)
+        + "\n## The ratios that `compare_runs.py` sums up\n\n" + meanings(SUMMARY)
     )  # fmt: skip
 
 

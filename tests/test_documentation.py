@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -15,6 +16,8 @@ sys.path.insert(0, str(ROOT / "docs"))
 from reference_pages import pages  # noqa: E402
 
 from crossover import __version__  # noqa: E402
+from crossover.answers.vocabulary import CAVEATS  # noqa: E402
+from crossover.statistics.run_comparison import summary  # noqa: E402
 
 PAGES = sorted(
     path
@@ -40,6 +43,12 @@ def test_the_page_of_commands_has_all_options(generated: dict[str, str]) -> None
     """Only the options are compared, since Python versions lay out --help differently."""
     written = (ROOT / "docs" / "reference" / "commands.md").read_text()
     assert set(OPTION.findall(written)) == set(OPTION.findall(generated["commands.md"])), "run docs/reference_pages.py"
+
+
+def test_each_word_of_answers_and_of_compared_runs_is_explained(generated: dict[str, str]) -> None:
+    compared = pd.DataFrame({"ratio": [1.0], "within": [True]})
+    for word in (*CAVEATS, *summary(compared).index):
+        assert f"| `{word}` |" in generated["statuses-and-flags.md"]
 
 
 def anchors(page: Path) -> set[str]:

@@ -12,6 +12,7 @@ device = "cuda" if wins else "cpu"
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
@@ -29,7 +30,10 @@ Threshold = Mapping[str, Any]
 
 
 def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
-    """Read the thresholds of a run; raises ValueError for a damaged file, or one of another kind or version."""
+    """Read the thresholds of a run; raises ValueError for a damaged file, or one of another kind or version.
+
+    Warns of thresholds with which `should_use_gpu` returns its default everywhere.
+    """
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - strings are accepted as paths too
         try:
             content = json.load(file)
@@ -40,7 +44,28 @@ def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
     thresholds = content.get("thresholds")
     if not isinstance(thresholds, list) or not all(isinstance(s, dict) and s.keys() >= KEYS for s in thresholds):
         raise ValueError(f"{path}: thresholds are incomplete; copy thresholds.json from the results folder again")
+    if reason := _why_nothing_is_decided(thresholds):
+        warnings.warn(f"{path}: should_use_gpu returns its default everywhere: {reason}", stacklevel=2)
     return thresholds
+
+
+def _why_nothing_is_decided(thresholds: Sequence[Threshold]) -> str | None:
+    """Why the thresholds give no answer without further options, and what to do; None if they give one."""
+    with_gpu = [series for series in thresholds if series["device"] is not None]
+    if not thresholds:
+        return "the run compared no devices over sizes; measure a study with several sizes or batch sizes"
+    if not with_gpu:
+        return "no GPU was measured; run the study on a machine with one"
+    options = [
+        [option for option in ("gpu_measured_elsewhere", "single_trial") if series[option]]
+        for series in with_gpu
+        if series["ranges"]
+    ]
+    if not options:
+        return "no size has a significant difference; measure more trials or other sizes"
+    if fewest := min(options, key=len):
+        return f"it answers only with {' and '.join(f'{option}=True' for option in fewest)}"
+    return None
 
 
 def should_use_gpu(

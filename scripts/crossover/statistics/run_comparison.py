@@ -34,6 +34,19 @@ COMPARISON_COLUMNS = (
 )
 """The columns of a comparison other than the axes of its cell."""
 
+SUMMARY = {
+    "cells": "cells with a time in both runs",
+    "geometric_mean": "geometric mean of the ratios of these cells",
+    "minimum": "smallest ratio",
+    "lower_quartile": "a quarter of the ratios are smaller",
+    "median": "half of the ratios are smaller",
+    "upper_quartile": "a quarter of the ratios are larger",
+    "maximum": "largest ratio",
+    "intervals": "ratios with a 95 % interval, which needs several trials in both runs",
+    "share_within": "share of these intervals that contain 1; about 0.95 if nothing changed",
+}
+"""The rows of `summary`."""
+
 TrialColumns = Mapping[str, NDArray[Any]]
 """The columns of a cell's trials."""
 

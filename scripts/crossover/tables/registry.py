@@ -729,5 +729,5 @@ ANSWERS = {
     "measured_on": _text("for a machine measured elsewhere: the date of the measurement"),
     "published": _text("for a claim: the published value, or the tested range"),
     "verdict": _text("for a claim: its verdict"),
-    "caveats": _many("words of `CAVEATS` in crossover.answers.vocabulary, the most important first"),
+    "caveats": _many("flags and caveats, the most important first; the reference of statuses and flags explains each"),
 }

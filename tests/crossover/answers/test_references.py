@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -230,7 +231,9 @@ def read_back(run: RunTables, folder: Path) -> list[Any]:
     """The thresholds of a run, written to a file and read back with `read_thresholds`."""
     file = folder / "thresholds.json"
     file.write_text(json.dumps(thresholds_of(run, "today")))
-    return list(read_thresholds(file))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* returns its default everywhere")
+        return list(read_thresholds(file))
 
 
 def uses_gpu(thresholds: Any, x: float, **axes: Any) -> bool | None:
@@ -295,6 +298,45 @@ class TestThresholds:
         for run, is_single in ((once, True), (cpu_alone, False)):
             (series,) = read_back(run, tmp_path)
             assert (series["device"], series["single_trial"]) == (None, is_single)
+
+    @pytest.mark.parametrize(
+        ("gpu", "trials_of_cell", "there", "reason"),
+        [
+            (None, 3, False, "no GPU was measured; run the study on a machine with one"),
+            (None, 3, True, "it answers only with gpu_measured_elsewhere=True"),
+            (2e-3, 1, False, "it answers only with single_trial=True"),
+            ("as the CPU", 3, False, "no size has a significant difference; measure more trials or other sizes"),
+        ],
+    )
+    def test_a_file_that_decides_nothing_says_so_when_it_is_loaded(
+        self,
+        row: Row,
+        cpu_rows: Any,
+        elsewhere: Any,
+        tmp_path: Path,
+        gpu: Any,
+        trials_of_cell: int,
+        there: bool,
+        reason: str,
+    ) -> None:
+        rows = list(cpu_rows)
+        if gpu is not None:
+            rows += trials(row, "cuda", lambda size: 4e-6 * size if gpu == "as the CPU" else gpu)
+        rows = [trial for trial in rows if trial["trial"] <= trials_of_cell]
+        file = tmp_path / "t.json"
+        file.write_text(json.dumps(thresholds_of(tables(rows, *([elsewhere()] if there else [])), "today")))
+        with pytest.warns(UserWarning, match=f"t.json: should_use_gpu returns its default everywhere: {reason}"):
+            read_thresholds(file)
+
+    def test_a_file_without_series_says_so_and_one_that_decides_is_read_in_silence(
+        self, row: Row, cpu_rows: Any, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "t.json"
+        file.write_text('{"version": 4, "thresholds": []}')
+        with pytest.warns(UserWarning, match="the run compared no devices over sizes"):
+            read_thresholds(file)
+        file.write_text(json.dumps(thresholds_of(tables(cpu_rows + trials(row, "cuda", lambda _: 2e-3)), "today")))
+        assert len(read_thresholds(file)) == 1
 
     def test_at_an_undecided_size_the_answer_is_the_default(self, row: Row, cpu_rows: Any, tmp_path: Path) -> None:
         """The GPU is four times as fast at both ends; at 1000 its trials scatter around the CPU's time."""
