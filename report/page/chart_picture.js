@@ -168,11 +168,14 @@
     });
   }
 
-  // The published values that match a shown line on every axis that the source states.
+  // The published values that match a shown line on every axis that the source states. A size and its parameters are one place.
+  const ALONG = { size: ["size", "parameters"], parameters: ["size", "parameters"] };
+
   page.publishedMarks = (view) => {
+    const along = ALONG[view.x.key] ?? [view.x.key];
     const { marks } = data.published[view.study];
     const rows = view.shown.flatMap(({ points }) => points.map(({ row }) => row));
-    const agree = ({ on }, row) => Object.entries(on).every(([axis, value]) => axis === view.x.key || row[axis] === value);
+    const agree = ({ on }, row) => Object.entries(on).every(([axis, value]) => along.includes(axis) || row[axis] === value);
     const fitting = marks.filter((mark) => mark.metric === view.metric.key && rows.some((row) => agree(mark, row)));
     return fitting.map((mark) => ({ ...mark, at: mark.on[view.x.key] })).filter(({ at }) => at !== undefined);
   };

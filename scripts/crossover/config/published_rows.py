@@ -17,12 +17,15 @@ from crossover.errors import UserError, allowed_names, shown_path, shown_value
 WORDS = {"protocol": PROTOCOLS, "precision": PRECISIONS, "execution": EXECUTIONS, "device": DEVICES}
 """Allowed values, for axes that have a fixed set."""
 
-COUNTS = ("batch_size", "size")
+COUNTS = ("batch_size", "size", "parameters")
 
 TEXTS = ("label", "hardware")
 """Columns with the source's name for a run, and with the hardware of the run."""
 
 AXES_OF_RESULTS = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
+
+PLACES = (*AXES_OF_RESULTS, "parameters")
+"""Columns that say which cells a run matches; a source may give the number of parameters instead of the size."""
 
 METRICS = (
     "run_time_s",
@@ -58,7 +61,7 @@ def _scales() -> dict[str, tuple[str, float]]:
 SCALES = _scales()
 """Columns with results: for each its metric and the factor to SI units."""
 
-ALLOWED = (*AXES_OF_RESULTS, *TEXTS, *SCALES)
+ALLOWED = (*PLACES, *TEXTS, *SCALES)
 
 
 def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:

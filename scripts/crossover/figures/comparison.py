@@ -106,20 +106,8 @@ def _cell_row(view: StudyView, cell: Mapping[str, Any], label: str) -> Row:
 
 def _published_row(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, Any], label: str) -> Row:
     memory = run["peak_allocated_bytes"] or run["device_used_bytes"]
-    values = {TIME: _published_time_s(view, run, cell), MEMORY: memory, ERROR: run["max_relative_error"]}
+    values = {TIME: view.published_time_s(run, cell), MEMORY: memory, ERROR: run["max_relative_error"]}
     return Row(label, PUBLISHED_COLOUR, published=True, values=values)
-
-
-def _published_time_s(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, Any]) -> float | None:
-    """The published time of the study's run or, if it has none, of a step."""
-    batch_size = run["batch_size"] or cell["batch_size"]
-    steps = None if batch_size is None else view.run_steps(int(batch_size))
-    if steps is not None and run["run_time_s"] is not None:
-        return float(run["run_time_s"])
-    step_time_s = run["step_time_s"]
-    if step_time_s is None and batch_size is not None and run["samples_per_s"]:
-        step_time_s = batch_size / run["samples_per_s"]
-    return None if step_time_s is None else float(step_time_s) * (steps or 1)
 
 
 def _time_text(view: StudyView) -> Callable[[float], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -51,7 +52,16 @@ from crossover.tables.frames import first_row, on_all_cores, records, rows_with,
 from crossover.tables.labels import device_label, machine_side, name_by, short_name, side_word, varying
 from crossover.tables.references import facts_of
 from crossover.tables.registry import SEARCH_AXES
-from crossover.text import money_text, number_text, place_text, rate_text, seconds_text, share_text
+from crossover.text import (
+    money_text,
+    number_text,
+    place_text,
+    rate_text,
+    seconds_text,
+    share_text,
+    shortened,
+    with_unit,
+)
 
 PLAIN, TIMES_AS_FAST = StrMethodFormatter("{x:,g}"), StrMethodFormatter("{x:,g}×")
 
@@ -105,17 +115,16 @@ def _mark_crossovers(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
 
 
 def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
-    if view.x_axis not in ("size", "batch_size"):
-        return
-    metric = "step_time_s" if view.spec["steps_per_run"] is None else "run_time_s"
-    runs = view.published_on(first_row(cells), view.x_axis, "device", metric)
-    for series in published_series(runs, [view.x_axis]):
+    first = first_row(cells)
+    runs = [run | {"time_s": view.published_time_s(run, first)} for run in view.published_on(first, "device")]
+    timed = [run for run in runs if run["time_s"] is not None]
+    for series in published_series([run for run in timed if run["x"] is not None], ["x"]):
         device, hardware = series.runs[0]["device"], series.runs[0]["hardware"]
         colour, marker = published_look(PUBLISHED_COLOURS[device], series.rank)
-        include_y(axes, [run[metric] for run in series.runs])
+        include_y(axes, [run["time_s"] for run in series.runs])
         axes.plot(
-            [float(run[view.x_axis]) for run in series.runs],
-            [run[metric] for run in series.runs],
+            [run["x"] for run in series.runs],
+            [run["time_s"] for run in series.runs],
             color=colour,
             linestyle=":",
             linewidth=1,
@@ -125,6 +134,16 @@ def _draw_published_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
             zorder=2,
             label=f"published: {', '.join(filter(None, [device_label(device, hardware), series.words]))}",
         )
+    if lost := [run for run in timed if run["x"] is None]:
+        axes.plot([], [], linestyle="", label=f"not drawn: published {_why_without_place(view, lost)}")
+
+
+def _why_without_place(view: StudyView, runs: Sequence[Mapping[str, Any]]) -> str:
+    sizes = sorted({run["size"] for run in runs if run["size"] is not None})
+    if view.x_axis == "parameters" and sizes:
+        places = with_unit(shortened([f"{size:,}" for size in sizes]), view.cells["size_name"].iloc[0])
+        return f"at {places}, whose parameters are not known without a measurement"
+    return f"without a number of {view.x_label()}"
 
 
 def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:

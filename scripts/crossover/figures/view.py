@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,17 +11,20 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, TEXTS
+from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, PLACES, TEXTS
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, CPU_THREADS, DEVICES, HALF, X_AXES, is_cpu, threads_of_side
 from crossover.figures.style import wrapped
-from crossover.tables.frames import headline_rows, on_all_cores, records, with_ok_times, with_x, with_x_axes
+from crossover.tables.frames import headline_rows, on_all_cores, records, rows_with, with_ok_times, with_x, with_x_axes
 from crossover.tables.labels import axis_label, device_label, name_by, short_name, side_word, varying
 from crossover.tables.run_tables import RunTables
 
 NOTE_LETTERS = 70
 
-PUBLISHED_COLUMNS = (*AXES_OF_RESULTS, *TEXTS, *METRICS)
+SAME_PLACE = ("size", "parameters")
+"""Columns of which one determines the other, within a workload and variant."""
+
+PUBLISHED_COLUMNS = (*PLACES, *TEXTS, *METRICS)
 
 GRID_KEYS = {
     "variant": "variants",
@@ -38,7 +42,7 @@ class StudyView:
     spec: Mapping[str, Any]
     tables: RunTables
     published: pd.DataFrame
-    """The published runs, from `published_table`."""
+    """The published runs, from `published_table`. Column `x` is their position on the x axis, NaN if not known."""
     sides: RunTables
     """The tables in which each number of cores is a device, also if the x axis is the number of cores."""
     currency: str | None = None
@@ -124,6 +128,17 @@ class StudyView:
         """The published runs that match a line as in `on_line` and have the needed values."""
         return records(on_line(self.published, line, self.x_axis).dropna(subset=list(needed)))
 
+    def published_time_s(self, run: Mapping[str, Any], cell: Mapping[str, Any]) -> float | None:
+        """The published time of the study's run or, if it has none, of a step; from a step's time or rate if needed."""
+        batch_size = run["batch_size"] or cell["batch_size"]
+        steps = None if batch_size is None else self.run_steps(int(batch_size))
+        if steps is not None and run["run_time_s"] is not None:
+            return float(run["run_time_s"])
+        step_time_s = run["step_time_s"]
+        if step_time_s is None and batch_size is not None and run["samples_per_s"]:
+            step_time_s = batch_size / run["samples_per_s"]
+        return None if step_time_s is None else float(step_time_s) * (steps or 1)
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -153,7 +168,9 @@ def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: 
     if spec["x_axis"] == CPU_THREADS:
         names = ("measurements", "cells", "reference_cells", "ratios")
         tables = replace(sides, **{name: _over_threads(getattr(sides, name)) for name in names})
-    return StudyView(spec, tables, published_table(spec), sides, currency)
+    published = with_places(published_table(spec), tables.cells)
+    x = published[spec["x_axis"]] if spec["x_axis"] in PLACES else math.nan
+    return StudyView(spec, tables, published.assign(x=x).astype({"x": float}), sides, currency)
 
 
 def _over_second_axis(tables: RunTables) -> pd.DataFrame:
@@ -185,11 +202,25 @@ def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
     return table.astype({**dict.fromkeys(COUNTS, "Int64"), **dict.fromkeys(METRICS, "float64")})
 
 
+def with_places(published: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Published runs with the number of parameters of the size that they state, or the other way round, as in cells."""
+    published, counted = published.copy(), cells.dropna(subset=["parameters"])
+    for index, run in zip(published.index, records(published), strict=True):
+        stated = [axis for axis in SAME_PLACE if run[axis] is not None]
+        if len(stated) == 1:
+            same = rows_with(counted, [axis for axis in (*stated, "variant") if run[axis] is not None], run)
+            (missing,) = set(SAME_PLACE) - {*stated}
+            if same[missing].nunique() == 1:
+                published.loc[index, missing] = int(same[missing].iloc[0])
+    return published
+
+
 def on_line(published: pd.DataFrame, line: Mapping[str, Any], x_axis: str) -> pd.DataFrame:
     """The published runs that match a line on every axis they state, other than the x axis and the device."""
     fits = pd.Series(True, published.index)
-    for axis in AXES_OF_RESULTS:
-        if axis in line and axis not in (X_AXES[x_axis], "device"):
+    along_x = SAME_PLACE if X_AXES[x_axis] == "size" else (x_axis,)
+    for axis in PLACES:
+        if axis in line and axis not in (*along_x, "device"):
             fits &= (published[axis].isna() | (published[axis] == line[axis])).fillna(False).astype(bool)
     return published[fits]
 

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.config.published_rows import AXES_OF_RESULTS
+from crossover.config.published_rows import PLACES
 from crossover.config.statuses import STATUSES
 from crossover.config.studies import steps_of_run
 from crossover.config.words import BASELINE, CPU_THREADS, HERE, X_AXES, series_axes
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
-from crossover.figures.view import published_series, published_table
+from crossover.figures.view import published_series, published_table, with_places
 from crossover.report.templates import amount_text, interval_text
 from crossover.statistics.intervals import ENDS, ONE_TRIAL_LEAD, t_quantile
 from crossover.statistics.payback import Jobs, startups_of
 from crossover.statistics.ratios import sign_of
 from crossover.statistics.references import PAIR as REFERENCE
-from crossover.tables.frames import headline_rows, records, rows_with
+from crossover.tables.frames import headline_rows, of_study, records, rows_with
 from crossover.tables.labels import axis_label, device_label, side_word
 from crossover.tables.registry import CELL_AXES, SPLIT, SUMMARIES, Column
 from crossover.tables.run_tables import RunTables
@@ -54,7 +54,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
         "one_trial_lead": ONE_TRIAL_LEAD,
         "t_quantiles": plain(t_quantile(np.array([*range(1, MOST_FREEDOM + 1), np.inf]))),
         "elsewhere": {"count": len(elsewhere), "cells": _cells(elsewhere, over_this_cpu)},
-        "published": {name: _published(spec) for name, spec in studies.items()},
+        "published": {name: _published(spec, of_study(cells, name)) for name, spec in studies.items()},
         "splits": _splits(cells),
         "commands": _commands(tables),
         "columns": [
@@ -207,9 +207,9 @@ def _jobs(tables: RunTables) -> list[list[Any] | None]:
     return [jobs.get(key) for key in tables.cells[CELL_AXES].itertuples(index=False, name=None)]
 
 
-def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _published(spec: Mapping[str, Any], cells: pd.DataFrame) -> dict[str, Any]:
     crossover = (spec["published"] or {}).get("crossover")
-    runs = records(published_table(spec).dropna(subset=["size", "device"]))
+    runs = records(with_places(published_table(spec), cells).dropna(subset=["device"]))
     marks: list[dict[str, Any]] = []
     for series in published_series(runs, ["size", "batch_size"]):
         device, hardware = series.runs[0]["device"], series.runs[0]["hardware"]
@@ -221,7 +221,7 @@ def _published(spec: Mapping[str, Any]) -> dict[str, Any]:
                 "colour": colour,
                 "shape": shape,
                 "words": ", ".join(filter(None, [side_word(device), hardware, series.words])),
-                "on": {axis: run[axis] for axis in AXES_OF_RESULTS if axis != "device" and run[axis] is not None},
+                "on": {axis: run[axis] for axis in PLACES if axis != "device" and run[axis] is not None},
             }
             for run in series.runs
             for metric, value in _published_values(run, spec)

@@ -41,6 +41,13 @@ def test_results_are_converted_to_si_units(file: Path) -> None:
     )
 
 
+def test_a_run_may_state_its_number_of_parameters(file: Path) -> None:
+    file.write_text("# Somebody (2019)\nparameters,device,step_time_ms\n703142,cpu,2\n")
+    assert read_published_rows(file)[1] == [{"parameters": 703_142, "device": "cpu", "step_time_s": 0.002}]
+    file.write_text("# Somebody (2019)\nparameters,device,step_time_ms\n0.7e6,cpu,2\n")
+    assert "parameters: '0.7e6' is not allowed; allowed: a whole number" in error_line(read_published_rows, file)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -113,6 +113,44 @@ def test_published_series_differ_in_colour_marker_and_name(view_of: View, power_
         assert len({look(line) for line in drawn.values()}) == 3
 
 
+PARAMETERS = {2: 100, 4: 1000, 8: 10_000}
+
+
+def published_points(axes: Any) -> dict[str, dict[float, float]]:
+    return {name: points for name, points in labelled(axes).items() if "published" in name}
+
+
+def test_over_parameters_published_runs_are_at_the_parameters_of_their_size(
+    view_of: View, power_laws: PowerLaws
+) -> None:
+    published = [{"size": size, "device": "cuda", "step_time_s": float(size)} for size in (2, 8)]
+    published += [{"parameters": 1000, "device": "cuda", "step_time_s": 4.0}]
+    published += [{"parameters": 50_000, "device": "cuda", "step_time_s": 9.0}]
+    (axes,) = FIGURES["times"].draw(view_of(power_laws(PARAMETERS), published, x_axis="parameters")).axes
+    assert published_points(axes) == {"published: GPU": {100: 2, 10_000: 8, 1000: 4, 50_000: 9}}
+    (axes,) = FIGURES["times"].draw(view_of(power_laws(PARAMETERS), published, x_axis="size")).axes
+    lost = "not drawn: published without a number of linear layers"
+    assert published_points(axes) == {"published: GPU": {2: 2, 8: 8, 4: 4}, lost: {}}
+
+
+def test_a_published_run_without_a_place_on_the_axis_is_named(view_of: View, power_laws: PowerLaws) -> None:
+    published = [{"size": size, "device": "cuda", "step_time_s": 1.0} for size in (2, 5, 7)]
+    (axes,) = FIGURES["times"].draw(view_of(power_laws(PARAMETERS), published, x_axis="parameters")).axes
+    lost = "not drawn: published at 5 and 7 linear layers, whose parameters are not known without a measurement"
+    assert published_points(axes) == {"published: GPU": {100: 1}, lost: {}}
+    assert any(text.get_text().startswith("not drawn:") for text in axes.get_legend().get_texts())
+
+
+def test_published_times_of_steps_are_those_of_the_studys_run(view_of: View, power_laws: PowerLaws) -> None:
+    published = [
+        {"size": 2, "device": "cuda", "step_time_s": 0.5, "batch_size": 100},
+        {"size": 4, "device": "cuda", "run_time_s": 7.0, "batch_size": 100},
+        {"size": 8, "device": "cuda", "samples_per_s": 400.0, "batch_size": 100},
+    ]
+    (axes,) = FIGURES["times"].draw(view_of(power_laws(PARAMETERS), published, steps_per_run=20)).axes
+    assert published_points(axes) == {"published: GPU": {2: 10, 4: 7, 8: 5}}
+
+
 def test_a_published_run_matches_a_series_on_every_axis_that_it_states(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text(
         "# Somebody (2019)\nprotocol,precision,batch_size,size,device,run_time_s\n"

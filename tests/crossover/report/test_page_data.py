@@ -73,6 +73,18 @@ def test_the_time_of_a_published_run_is_divided_by_its_steps(row: Row, batch: in
     assert mark["on"] == {"protocol": "resident", "size": 2} | ({"batch_size": batch} if batch else {})
 
 
+def test_published_marks_have_their_parameters(power_laws: Callable[..., pd.DataFrame]) -> None:
+    """A size tells its number of parameters and the other way round; a run over batch sizes needs neither."""
+    places = [{"size": 2}, {"parameters": 100}, {"size": 9}, {"parameters": 7}, {"batch_size": 4}]
+    rows = [{**place, "device": "cuda", "step_time_s": 1.0} for place in places]
+    changes = {"published": {"crossover": None, "rows": rows}, "x_axis": "parameters"}
+    data = data_of(power_laws({2: 10, 3: 100}), **changes)["published"]["disc_depth"]
+    on = [mark["on"] for mark in data["marks"]]
+    assert len(on) == len(places)
+    for place in ({"size": 2, "parameters": 10}, {"size": 3, "parameters": 100}, *places[2:]):
+        assert place in on
+
+
 def test_each_cell_has_the_command_of_its_first_trial(row: Row) -> None:
     commands = [f"python3 a --size={size} --trial=1" for size in (2, 3)]
     rows = [row(size=size, command=command) for size, command in zip((2, 3), commands, strict=True)]
