@@ -22,6 +22,7 @@ from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row, by_importance, estimate
 from crossover.config.claim_forms import OURS, CrossoverBetween, claims_of, read_claim
+from crossover.config.models import DEFAULT_BATCH_SIZE, Model
 from crossover.config.studies import Asks, asks_for_crossovers
 from crossover.config.words import HERE, X_AXES, is_cpu
 from crossover.statistics.intervals import Interval, columns_of
@@ -81,9 +82,24 @@ def _study_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
         answers.append(quality_answer(tables.quality))
     if not any(row.get("main") for row in answers):
         answers.insert(0, _missing_answer(tables.cells, spec))
+    if batch := _requested_batch(spec):
+        answers = [_of_batch(row, batch) if row.get("main") else row for row in answers]
     answers += bottleneck_answers(tables.cells, spec["x_axis"])
     answers += memory_answers(tables.cells) + largest_batch_answers(tables.searched_cells)
     return answers + [_claim_answer(claim) for claim in records(tables.claims)]
+
+
+def _requested_batch(spec: Mapping[str, Any]) -> str | None:
+    """The only batch size of a user's model, unless it is the default, which nobody asked for."""
+    if not spec.get("model") or len(spec["batch_sizes"]) != 1:
+        return None
+    (batch_size,) = spec["batch_sizes"]
+    usual = DEFAULT_BATCH_SIZE if Model(**spec["model"]).batched else 1
+    return None if batch_size == usual else name_by({"batch_size": batch_size}, ["batch_size"])
+
+
+def _of_batch(answer: Row, batch: str) -> Row:
+    return answer | {"series": ", ".join(filter(None, [batch, answer.get("series")]))}
 
 
 def _time_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:

@@ -11,12 +11,16 @@ from crossover.config.words import BASELINE, DEVICES
 from crossover.statistics.intervals import EQUIVALENT
 from crossover.tables.frames import at_common_points, device_name_of, first_row, on_all_cores, records
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
+from crossover.tables.registry import MEMORY_PARTS
 
 SETTINGS = ["variant", "precision", "execution"]
 """Axes whose values are compared by their peak memory."""
 
 NEARLY_FULL = 0.9
 """Share of a device's memory above which a peak nearly fills it; a peak omits the context and reserved memory."""
+
+GROWTH = "growth"
+"""Quantity of a peak that is only the growth of the process, which held the step's data before: a CPU without parts."""
 
 
 def memory_answers(cells: pd.DataFrame) -> list[Row]:
@@ -26,7 +30,8 @@ def memory_answers(cells: pd.DataFrame) -> list[Row]:
         devices = [device for device in DEVICES if (machine_cells["device"] == device).any()]
         for device in [device for device in devices if device != BASELINE] or devices:
             device_cells = machine_cells[machine_cells["device"] == device]
-            with_peak = device_cells[device_cells["status"] == "ok"].dropna(subset=["peak_bytes"])
+            # Libraries with an allocator of their own leave that of torch at 0.
+            with_peak = device_cells[(device_cells["status"] == "ok") & (device_cells["peak_bytes"] > 0)]
             lost = device_cells[device_cells["status"] == "oom"].sort_values(["size", "batch_size"])
             names = {"machine": machine, "device": device_label(device, device_name_of(device_cells), str(machine))}
             if len(with_peak) or len(lost):
@@ -39,7 +44,9 @@ def memory_answers(cells: pd.DataFrame) -> list[Row]:
 def _peak_answer(cells: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFrame) -> Row:
     named = varying(cells)
     largest = first_row(with_peak.loc[[with_peak["peak_bytes"].idxmax()]]) if len(with_peak) else None
-    capacity = None if cells["capacity_bytes"].isna().all() else float(cells["capacity_bytes"].min())
+    has_parts = largest is not None and all(largest[part] is not None for part in MEMORY_PARTS)
+    grows = largest is not None and largest["device"] == BASELINE and not has_parts
+    capacity = None if grows or cells["capacity_bytes"].isna().all() else float(cells["capacity_bytes"].min())
     peak = None if largest is None else float(largest["peak_bytes"])
     if len(lost):
         status = "limit"
@@ -50,6 +57,7 @@ def _peak_answer(cells: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFram
     return {
         "kind": "memory",
         "status": status,
+        "quantity": GROWTH if grows else None,
         "value": peak,
         "unit": "B",
         "capacity": capacity,

@@ -22,6 +22,8 @@ MISTAKES = tuple(f"latencies_{mistake}_s" for mistake in ("cold", "unsynchronise
 OURS = "ours"
 """The `source` of our own statements."""
 
+TESTED = "tested: "
+
 PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
 """The axes that a claim may pin. Its study and workload are given, and it is tested on each machine separately."""
 
@@ -78,7 +80,7 @@ class Claim:
     statement: str
     source: str | None
     published: str
-    """Text with the published value, if the claim has one, and the tested range."""
+    """Text with the published value, if the claim has one, and the tested range; it starts with TESTED if not."""
     form_name: str
     form: Form
 
@@ -90,13 +92,11 @@ def read_claim(values: Mapping[str, Any], study: str, key: str) -> Claim:
         raise UserError(f"{key}: {', '.join(names) or 'none'} given; allowed: exactly one of {', '.join(FORMS)}")
     form = _read_form(names[0], values[names[0]], f"{key}.{names[0]}")
     published = values.get("published")
-    if values.get("source") == OURS:
-        if published is not None:
-            raise UserError(f"{key}.published: {published} is not allowed; allowed: null, as the source is {OURS}")
-        shown = f"tested: {_claimed(form)}"
-    else:
-        text = published if isinstance(published, str | None) else short_number(published)
-        shown = _claimed(form) if text is None else f"{text} (tested: {_claimed(form)})"
+    if values.get("source") == OURS and published is not None:
+        raise UserError(f"{key}.published: {published} is not allowed; allowed: null, as the source is {OURS}")
+    tested = f"{TESTED}{_claimed(form)}"
+    text = published if isinstance(published, str | None) else short_number(published)
+    shown = tested if text is None else f"{text} ({tested})"
     return Claim(study, values["statement"], values.get("source"), shown, names[0], form)
 
 

@@ -161,7 +161,7 @@ class ClaimKeys(GivenKeys):
         "`published.source`.",
     )
     published: Annotated[float, Field(strict=True, ge=0, le=MOST_PUBLISHED)] | Text | None = Field(
-        None, description="The published value, if it differs from the tested range; or null."
+        None, description="The published value; null if the source gives none, so that only the tested range is shown."
     )
     crossover_between: CrossoverKeys | None = Field(
         None, description="The accelerator overtakes the CPU between two values on the study's x axis."

@@ -553,6 +553,37 @@ def test_memory_is_a_limit_if_a_cell_ran_out_of_it(row: Row) -> None:
     assert (limit["status"], limit["lost"], limit["lost_place"]) == ("limit", 1, "4 linear layers")
 
 
+def test_the_memory_of_a_function_on_the_cpu_is_what_it_adds_to_its_data(row: Row) -> None:
+    """The process holds the data before the step, so only its growth is known."""
+    rows = [row(size=2, memory_bytes=1000, base_rss_bytes=500, peak_rss_bytes=620)]
+    answer = only(answers(rows), "memory")
+    assert (answer["status"], answer["value"], answer["capacity"]) == ("unknown_capacity", 120, None)
+    assert WORDS.statement(answer) == "Memory of the CPU (Brand C1): a step adds up to 120 B to its data"
+    on_gpu = row(size=2, device="cuda", device_memory_bytes=1000, peak_allocated_bytes=0)
+    assert not of_kind(answers([*rows, on_gpu]), "memory")
+
+
+@pytest.mark.parametrize(
+    ("model", "batches", "series_of_answer"),
+    [
+        ({"takes": []}, [8], "batch 8"),
+        ({"takes": []}, [32], ""),
+        ({"takes": []}, [8, 16], ""),
+        ({"takes": ["device", "batch_size"]}, [1], "batch 1"),
+        ({"takes": ["device"]}, [1], ""),
+        (None, [8], ""),
+    ],
+)
+def test_the_answer_on_a_users_model_names_the_batch_that_was_asked_for(
+    series: Row, model: dict[str, Any] | None, batches: list[int], series_of_answer: str
+) -> None:
+    spec = study(model=model and {"origin": "net.py", "name": "build", **model}, batch_sizes=batches)
+    answer = only(answers(series(batch_size=batches[0]), spec), "crossover")
+    assert (answer["series"] or "") == series_of_answer
+    sentence = WORDS.row_text(row_of([answer], ()))
+    assert sentence.startswith(f"{series_of_answer}: GPU faster above" if series_of_answer else "GPU faster above")
+
+
 @pytest.mark.parametrize(("bf16", "status", "winner"), [(20, "better", "bf16"), (40, "equivalent", "fp32")])
 def test_settings_are_compared_in_memory_at_the_largest_common_size(
     row: Row, bf16: int, status: str, winner: str

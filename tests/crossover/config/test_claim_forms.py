@@ -25,7 +25,7 @@ def ratio(**changes: Any) -> dict[str, Any]:
         (
             {"crossover_between": {"range": [800, 1200.5], "where": {"precision": "fp32"}}},
             CrossoverBetween(800.0, 1200.5, {"precision": "fp32"}),
-            "800 to 1,200",
+            "tested: 800 to 1,200",
         ),
         (
             {"speedup_between": SPEEDUP, "published": 4.77},
@@ -40,9 +40,9 @@ def ratio(**changes: Any) -> dict[str, Any]:
         (
             {"ratio_below": {"of": {"metric": "a"}, "over": {"metric": "b"}, "limit": 2}},
             RatioWithin(Side({}, "a"), Side({}, "b"), None, 2.0),
-            "below 2",
+            "tested: below 2",
         ),
-        ({"same_quality": {**SAME, "study": "y"}}, SameQuality("accuracy", 0.1, {}, "y"), "within ±0.1"),
+        ({"same_quality": {**SAME, "study": "y"}}, SameQuality("accuracy", 0.1, {}, "y"), "tested: within ±0.1"),
         ({"same_quality": SAME, "source": "ours"}, SameQuality("accuracy", 0.1, {}), "tested: within ±0.1"),
     ],
 )

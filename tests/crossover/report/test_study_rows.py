@@ -113,6 +113,8 @@ def test_a_row_has_the_answer_its_interval_the_published_value_and_the_tuned_ans
     row = row_of([answer(series="resident"), answer(series="as published", value=200.0), best()], claims)
     assert str(WORDS.row_text(row)) == ("resident: GPU faster above 100 neurons (95 % CI 80 to 120); first of 2 series")
     assert str(WORDS.published(row)).startswith("published 90 to 110: ")
+    of_range = {"claim": claim(published="tested: 90 to 110", verdict="reproduced"), "series": 1}
+    assert str(WORDS.published(of_range)) == "tested: 90 to 110: ✓ reproduced"
     assert str(WORDS.configurations(row["tuned"])) == "GPU: one CUDA graph; CPU: 1 core"
     assert str(WORDS.tuned_text(row)) == "GPU faster above 30 neurons (95 % CI 20 to 40)"
 
