@@ -174,7 +174,7 @@
       ? [element("p", {}, "Command of the first trial; other trials differ only in ", element("code", {}, "--trial"), ":"), element("pre", { tabindex: "0" }, element("code", {}, command))]
       : [element("p", {}, "Its command was not recorded.")];
     details.replaceChildren(
-      element("h3", {}, `${row.study}, ${page.format.whole(row.size)} ${row.size_name}, ${row.device_label}`),
+      element("h3", {}, `${row.study}, ${page.format.withUnit(page.format.whole(row.size), row.size_name)}, ${row.device_label}`),
       element("p", {}, element("a", { href: page.studyLink(row.study) }, "to its study")), list, ...commandParts,
     );
     details.scrollIntoView({ block: "nearest" });

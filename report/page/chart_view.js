@@ -3,7 +3,7 @@
 ((page) => {
   const distinct = (rows, key) => new Set(rows.map((row) => row[key]).filter((value) => value !== null));
 
-  page.sizeText = (row) => row.size_label ?? `${page.format.whole(row.size)} ${row.size_name}`;
+  page.sizeText = (row) => row.size_label ?? page.format.withUnit(page.format.whole(row.size), row.size_name);
   // A device without its product name.
   page.sideText = (row) => row.device_label.split(" (")[0];
 

@@ -6,9 +6,9 @@
 
   const percent = (share) => `${Math.round(100 * share)} %`;
   page.placeText = (view, at) => {
-    if (view.metric === SPLIT) return `${format.place(at, view.rows[0].size_name)} ${view.rows[0].size_name}`;
+    if (view.metric === SPLIT) return format.withUnit(format.place(at, view.rows[0].size_name), view.rows[0].size_name);
     const unit = (at === 1 && data.singular[view.x.title]) || view.x.title;
-    return view.places ? view.places[at] : `${format.place(at, view.x.title)} ${unit}`;
+    return view.places ? view.places[at] : format.withUnit(format.place(at, view.x.title), unit);
   };
 
   const SPEEDUP = data.metrics.find(({ key }) => key === "speedup");
@@ -43,7 +43,7 @@
     const ofRun = view.steps ? " in all, start-up included" : "";
     const [ahead, ...others] = points.map(({ row }) => row.ahead);
     if (!ahead || others.some((side) => side !== ahead) || crossover) {
-      const range = crossover && series.elsewhere ? `; estimated crossover with this CPU: ${crossover.on[view.x.key][3]} ${view.x.title}` : "";
+      const range = crossover && series.elsewhere ? `; estimated crossover with this CPU: ${format.withUnit(crossover.on[view.x.key][3], view.x.title)}` : "";
       return `inconclusive${ofRun} (ratio ${format.number(speedup.value)}, ${interval((ratio) => ratio)}${range})`;
     }
     const ofFaster = (ratio) => (ahead > 0 ? ratio : 1 / ratio);
@@ -90,7 +90,7 @@
     const groups = Map.groupBy(view.shown.filter((series) => !(series.elsewhere && series.device === "cpu")), ({ group }) => group);
     const texts = [...groups].map(([group, lines]) => `${groups.size > 1 ? `${group}: ` : ""}${groupText(view, lines)}`);
     const range = () => format.places([view.sizes[0], view.sizes.at(-1)], view.x.title).join(" to ").replace(` ${view.x.title}`, "");
-    const beyond = view.between && view.wantedSize !== view.size ? `Only ${range()} ${view.x.title} were measured. ` : "";
+    const beyond = view.between && view.wantedSize !== view.size ? `Only ${format.withUnit(range(), view.x.title)} were measured. ` : "";
     const marks = page.publishedMarks(view).filter(({ at }) => at === view.size);
     texts.push(...marks.map(({ words, value }) => `published: ${words} ${page.metricText(view.metric, value)}`));
     return `${beyond}At ${place}${view.sizes.includes(view.size) ? "" : " (between those measured)"}: ${texts.join("; ")}.`;

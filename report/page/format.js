@@ -46,10 +46,15 @@
   function places(values, unit) {
     const texts = values.map((value) => place(value, unit));
     const scaled = texts.filter((text) => text.includes(" ")).length;
-    return scaled && scaled < texts.length ? texts.map((text) => `${text} ${unit}`) : texts;
+    return scaled && scaled < texts.length ? texts.map((text) => withUnit(text, unit)) : texts;
   }
 
-  page.format = { number, whole, seconds, bytes, rate, place, places };
+  // "64 neurons", "n = 64".
+  function withUnit(text, unit) {
+    return unit?.length === 1 ? `${unit} = ${text}` : `${text} ${unit}`;
+  }
+
+  page.format = { number, whole, seconds, bytes, rate, place, places, withUnit };
 
   const UNITS = { k: 1e3, m: 1e6, million: 1e6, g: 1e9, b: 1e9, billion: 1e9 };
   const NUMBER = /^(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|-?\.\d+)(e[+-]?\d+)?\s*(k|m|million|g|b|billion)?$/i;

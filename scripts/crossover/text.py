@@ -81,9 +81,11 @@ SINGULAR = {
 
 
 def with_unit(text: str, unit: str) -> str:
-    """Append the unit to a position on an axis unless it ends with it: '64 neurons', '1 sample per batch'."""
-    if text.endswith(f" {unit}"):
+    """Add the unit to a position on an axis unless it has it: '64 neurons', '1 sample per batch', 'n = 64'."""
+    if text.endswith(f" {unit}") or text.startswith(f"{unit} = "):
         return text
+    if len(unit) == 1:
+        return f"{unit} = {text}"
     return f"{text} {SINGULAR.get(unit, unit) if text == '1' else unit}"
 
 

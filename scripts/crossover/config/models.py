@@ -193,6 +193,10 @@ def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
     return tuple(sizes)
 
 
+UNITS_OF_TABLES = ("s", "B")
+"""Names that would make a size a time or an amount of memory."""
+
+
 def _size_name(file: Path, arguments: Arguments | None) -> str:
     """What the sizes count: the file's SIZE_NAME, or else words from the name of the argument for the size."""
     constant = _constant(file, "SIZE_NAME")
@@ -203,7 +207,8 @@ def _size_name(file: Path, arguments: Arguments | None) -> str:
         return name
     size = "size" if arguments is None else arguments.of.get("size", "size")
     size = re.sub(r"^(n|num|number_of)_", "", size).replace("_", " ")
-    return size if size.endswith("s") or len(size) == 1 else f"units of {size}"
+    is_name = size.endswith("s") or len(size) == 1
+    return size if is_name and size not in UNITS_OF_TABLES else f"units of {size}"
 
 
 def _constant(file: Path, name: str) -> tuple[str, Any] | None:

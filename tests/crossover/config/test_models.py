@@ -122,6 +122,9 @@ def test_invalid_declared_sizes_are_one_line(net: Path, sizes: str) -> None:
     [
         ("size, batch_size", "units of size"),
         ("layers", "layers"),
+        ("n", "n"),
+        ("s", "units of s"),
+        ("B", "units of B"),
         ("hidden_units", "hidden units"),
         ("*args", "units of size"),
     ],

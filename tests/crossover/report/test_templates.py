@@ -31,6 +31,13 @@ def test_positions_on_different_scales_each_have_a_unit() -> None:
     assert interval_text([0.001, 2.0], "s") == "1.00 ms to 2.00 s"
 
 
+def test_a_size_with_a_letter_for_its_name_is_set_equal() -> None:
+    assert position_text(1150, "n") == "n = 1,150"
+    assert range_text([100, 1000], "n") == "n = 100 to 1,000"
+    assert places_text([100, 195_278.5], "n") == "n = 100 and n = 195 k"
+    assert interval_text([100, 1000], "n") == "100 to 1,000"
+
+
 def test_a_single_sample_is_in_the_singular() -> None:
     assert position_text(1, "samples per batch") == "1 sample per batch"
     assert position_text(64, "samples per batch") == "64 samples per batch"
