@@ -121,8 +121,12 @@ def should_use_gpu(
     if not with_gpu:
         return default
     if len(with_gpu) > 1:
-        choices = {axis: values for axis, values in _values(with_gpu, AXES).items() if len(values) > 1}
-        raise ValueError(f"{len(with_gpu)} series of study {study!r} have {axes}; name one value of {choices}")
+        choices = [
+            f"{axis} ({', '.join(values)})" for axis, values in _values(with_gpu, AXES).items() if len(values) > 1
+        ]
+        given = f" with {', '.join(f'{axis}={value!r}' for axis, value in axes.items())}" if axes else ""
+        named = f"name one value of {', and of '.join(choices)}"
+        raise ValueError(f"{len(with_gpu)} series of study {study!r}{given} have a GPU; {named}")
     (series,) = with_gpu
     if series["single_trial"] and not single_trial:
         return default

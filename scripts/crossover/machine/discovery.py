@@ -50,6 +50,8 @@ class Machine:
     note: str | None = None
     """Reason why a GPU of this machine cannot be used, if any."""
     nodes: Nodes | None = None
+    why_no_nodes: str = "sinfo does not know the jobs' partition"
+    """Reason why `nodes` is None, on a cluster."""
     elsewhere: bool = False
     """True if jobs are sent to other machines."""
     hardware: Mapping[str, str] = field(default_factory=dict)
@@ -58,14 +60,15 @@ class Machine:
     """The result of `find_compilers`; None if jobs are sent to other machines."""
 
 
-def sent_elsewhere(machine: Machine, nodes: Nodes | None) -> Machine:
+def sent_elsewhere(machine: Machine, nodes: Nodes | str | None) -> Machine:
     """The machine for planning jobs on a cluster, with the nodes' devices if Slurm lists the nodes.
 
-    Hardware, driver and compilers of this machine are left out, since the jobs run on the nodes.
+    A string is the reason why it does not. Hardware, driver and compilers of this machine are left out, since the jobs
+    run on the nodes.
     """
     away = replace(machine, elsewhere=True, driver_version=None, hardware={}, compilers=None)
-    if nodes is None:
-        return away
+    if not isinstance(nodes, Nodes):
+        return replace(away, why_no_nodes=nodes or machine.why_no_nodes)
     devices = ("cpu", "cuda") if nodes.cpus_per_gpu else ("cpu",)
     return replace(away, nodes=nodes, devices=devices, note=None)
 
@@ -209,19 +212,25 @@ def _version_of(package: str) -> str:
         return NOT_INSTALLED
 
 
-def find_nodes(partition: str | None) -> Nodes | None:
-    """Return the nodes that Slurm lists; None if Slurm is missing, does not answer, or lists no node for CPU cells.
+def find_nodes(partition: str | None) -> Nodes | str:
+    """Return the nodes that Slurm lists, or why they are unknown: no Slurm, no answer, or no node for CPU cells.
 
     `partition` is the partition of CPU cells, by default Slurm's default. Nodes with GPUs may be in any partition.
     """
     if shutil.which("sinfo") is None:
-        return None
+        return "there is no command sinfo on this machine"
     command = ["sinfo", "--noheader", "--exact", "--format=%P %c %G"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
-    except (subprocess.SubprocessError, OSError):
-        return None
-    return read_nodes(answer, partition)
+    except subprocess.TimeoutExpired:
+        return f"sinfo did not answer within {PATIENCE_S} s"
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.strip().splitlines()
+        return f"sinfo failed ({lines[-1] if lines else f'exit status {error.returncode}'})"
+    except OSError as error:
+        return f"sinfo cannot be run ({error.strerror})"
+    unlisted = f"sinfo lists no partition '{partition}'" if partition else "sinfo lists no default partition"
+    return read_nodes(answer, partition) or unlisted
 
 
 def read_nodes(answer: str, partition: str | None) -> Nodes | None:

@@ -93,13 +93,13 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
         return
     if configuration.devices is None:
         raise UserError(
-            f"{configuration.devices_from}: devices: 'auto' takes the devices that Slurm reports, but sinfo does not "
-            "know the jobs' partition; name the nodes' devices, such as [cpu, cuda]"
+            f"{configuration.devices_from}: devices: 'auto' takes the devices that Slurm reports, but "
+            f"{machine.why_no_nodes}; name the nodes' devices, such as [cpu, cuda]"
         )
     classes = configuration.classes or {"": {}}
     if configuration.cpu_threads == "auto" and not all(values.get("cores") for values in classes.values()):
         raise UserError(
-            "cpu_threads: 'auto' takes the cores that Slurm reports, but sinfo does not know the jobs' partition; "
+            f"cpu_threads: 'auto' takes the cores that Slurm reports, but {machine.why_no_nodes}; "
             "give the cores of a node that a job may have, such as cpu_threads=8"
         )
 
@@ -109,7 +109,7 @@ def devices_unknown(configuration: Configuration, machine: Machine) -> str | Non
     if not machine.elsewhere or machine.nodes is not None or configuration.devices is not None:
         return None
     return (
-        f"sinfo does not know the jobs' partition, so this plan is for {', '.join(machine.devices)}; a run needs "
+        f"{machine.why_no_nodes}, so this plan is for {', '.join(machine.devices)}; a run needs "
         "the nodes' devices, such as devices=[cpu,cuda]"
     )
 

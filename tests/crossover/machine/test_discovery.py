@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from crossover.errors import UserError
 from crossover.machine import discovery, threads
 from crossover.machine.discovery import (
     Machine,
     Nodes,
     find_machine,
+    find_nodes,
     hand_down,
     handed_down,
     prefer_this_environment,
@@ -19,7 +22,9 @@ from crossover.machine.discovery import (
     sent_elsewhere,
     torch_built_for,
 )
+from crossover.plan.checks import check_executor, devices_unknown
 from fake_nvml import FakeGpu, FakeNvml
+from plans import configured
 
 
 @pytest.fixture
@@ -135,6 +140,36 @@ cpu 96 (null)
 gpu 128 gpu:a100:4(S:0-1),shard:16
 gpu 96 gpu:h200:2(S:0),gpu:h200:2(S:1)
 """
+
+
+@pytest.mark.parametrize(
+    ("script", "partition", "reason"),
+    [
+        (None, "cpu", "there is no command sinfo on this machine"),
+        (
+            "echo 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1",
+            "cpu",
+            "sinfo failed (slurm_load",
+        ),
+        ("exit 3", "cpu", "sinfo failed (exit status 3)"),
+        ("echo 'all* 2 (null)'", "cpu", "sinfo lists no partition 'cpu'"),
+        ("echo 'all 2 (null)'", None, "sinfo lists no default partition"),
+    ],
+)
+def test_what_is_not_known_of_nodes_is_told_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, partition: str | None, reason: str
+) -> None:
+    if script is not None:
+        (tmp_path / "sinfo").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "sinfo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    nodes = find_nodes(partition)
+    assert isinstance(nodes, str)
+    assert nodes.startswith(reason)
+    machine = sent_elsewhere(LOGIN, nodes)
+    with pytest.raises(UserError, match=re.escape(f"but {reason}")):
+        check_executor(configured(devices="auto"), machine, local=False)
+    assert str(devices_unknown(configured(devices="auto"), machine)).startswith(reason)
 
 
 @pytest.mark.parametrize(
