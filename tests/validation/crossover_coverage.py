@@ -42,8 +42,11 @@ Samples = Mapping[float, tuple[Floats, Floats]]
 @dataclass(frozen=True)
 class Case:
     crossing: str
-    """Location of the true crossover; `at a size` of the first grid is the worst for a stair. With `never` the contender leads by 10 % at all sizes; with `plateau` it is
-    slower at small sizes and equal at larger ones."""
+    """Location of the true crossover; `at a size` of the first grid is the worst for a stair.
+
+    With `never` the contender leads by 10 % at all sizes; with `plateau` it is slower at small sizes and equal at
+    larger ones.
+    """
     shape: str
     effort: str
     """One of EFFORTS."""

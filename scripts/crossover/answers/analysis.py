@@ -93,7 +93,6 @@ def analyse(
         candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
         reference_cells=reference_cells,
         ratios=ratios_of(compared[~compared["study"].isin(ranked)], x_axes),
-        machines=machines_of(_joined(cells, reference_cells), ranked, runs),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
         searched_cells=searches,
@@ -109,13 +108,14 @@ def analyse(
             table_of_lines(lines, together),
             _over_true_axes(_joined(reference_crossovers, _second_axes(compared, studies)), idle),
         ),
+        machines=machines_of(_joined(cells, reference_cells), ranked, runs, together),
         latencies=latencies_of(measurements, together),
     )
     claims = [
         claim for name, study in studies.items() for claim in claims_of(name, study["published"], study["claims"])
     ]
     tables = replace(tables, claims=check_claims(claims, tables, runs, together))
-    return replace(tables, answers=answers_of(tables, studies))
+    return replace(tables, answers=answers_of(tables, studies, together))
 
 
 def _joined(first: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:

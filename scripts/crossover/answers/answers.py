@@ -37,8 +37,14 @@ LISTS = ("near", "compared_at", "winner_configurations", "loser_configurations",
 """Columns whose empty value is an empty list."""
 
 
-def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """One row per answer, study by study; `studies` maps names to study files completed with defaults."""
+def answers_of(
+    tables: RunTables, studies: Mapping[str, Mapping[str, Any]], together: Mapping[str, int]
+) -> pd.DataFrame:
+    """One row per answer, study by study.
+
+    `studies` maps names to study files completed with defaults, `together` to the number of comparisons for which each
+    one is corrected.
+    """
     x_axes = {name: spec["x_axis"] for name, spec in studies.items()}
     paces = host_paces(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axes)
     rows = [
@@ -47,7 +53,7 @@ def answers_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> p
         | row
         | _pace(row, paces)
         for name, spec in studies.items()
-        for row in _study_answers(by_relevance(tables.of_study(name), name, spec), spec)
+        for row in _study_answers(by_relevance(tables.of_study(name), name, spec), spec, together[name])
     ]
     ordered = [row | {"caveats": by_importance(row["caveats"])} for row in _with_fullest_memory_as_main(rows)]
     return table_of("answers", ordered)
@@ -76,15 +82,15 @@ def by_relevance(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTa
     return replace(tables, crossovers=pd.concat([first, crossovers.drop(first.index)]))
 
 
-def _study_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    answers = _time_answers(tables, spec) if (tables.cells["trials"] > 0).any() else []
+def _study_answers(tables: RunTables, spec: Mapping[str, Any], together: int) -> list[Row]:
+    answers = _time_answers(tables, spec, together) if (tables.cells["trials"] > 0).any() else []
     if len(tables.quality):
         answers.append(quality_answer(tables.quality))
     if not any(row.get("main") for row in answers):
         answers.insert(0, _missing_answer(tables.cells, spec))
     if batch := _requested_batch(spec):
         answers = [_of_batch(row, batch) if row.get("main") else row for row in answers]
-    answers += bottleneck_answers(tables.cells, spec["x_axis"])
+    answers += bottleneck_answers(tables.cells, spec["x_axis"], together)
     answers += memory_answers(tables.cells) + largest_batch_answers(tables.searched_cells)
     return answers + [_claim_answer(claim) for claim in records(tables.claims)]
 
@@ -102,21 +108,22 @@ def _of_batch(answer: Row, batch: str) -> Row:
     return answer | {"series": ", ".join(filter(None, [batch, answer.get("series")]))}
 
 
-def _time_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+def _time_answers(tables: RunTables, spec: Mapping[str, Any], together: int) -> list[Row]:
     asks = Asks.of_study(spec)
+    for_figures = _answers_for_figures(tables, spec, together)
     if asks is None:
-        return _answers_for_figures(tables, spec)
-    return asked_answers(tables, asks) + [row | {"main": False} for row in _answers_for_figures(tables, spec)]
+        return for_figures
+    return asked_answers(tables, asks, together) + [row | {"main": False} for row in for_figures]
 
 
-def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
+def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any], together: int) -> list[Row]:
     x_axis = spec["x_axis"]
     idle = _idle_size_answers(tables)
     if idle and X_AXES[x_axis] == "size":
-        return idle + comparison_answers(_at_one_size(tables), spec)
+        return idle + comparison_answers(_at_one_size(tables), spec, together)
     if not asks_for_crossovers(spec["figures"]):
         elsewhere = elsewhere_answers(tables, x_axis) if _is_cpu_alone(tables) else []
-        return comparison_answers(tables, spec) + elsewhere + idle
+        return comparison_answers(tables, spec, together) + elsewhere + idle
     crossovers = crossover_answers(tables, spec["steps_per_run"])
     paybacks = payback_answers(tables, x_axis, has_run=spec["steps_per_run"] is not None)
     alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
@@ -127,8 +134,8 @@ def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any]) -> list[Row
         measured = crossovers + without_accelerator(tables, x_axis)
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
         elsewhere = elsewhere_answers(tables, x_axis) + bound_answers(tables, x_axis)
-    further = paybacks + ranking_answers(tables, x_axis) + transfer_answers(tables, x_axis)
-    return crossovers + best_answers(tables, x_axis) + further + elsewhere + idle
+    further = paybacks + ranking_answers(tables, x_axis) + transfer_answers(tables, x_axis, together)
+    return crossovers + best_answers(tables, x_axis, together) + further + elsewhere + idle
 
 
 def _idle_size_answers(tables: RunTables) -> list[Row]:

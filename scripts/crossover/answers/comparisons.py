@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import BASELINE_AXES, Row, caveats_of, estimate, interval_columns, ratio_columns
+from crossover.answers.vocabulary import (
+    BASELINE_AXES,
+    Row,
+    caveats_of,
+    detectable,
+    estimate,
+    interval_columns,
+    ratio_columns,
+)
 from crossover.claims.cell_claims import ratio_of_sides
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import Side
@@ -46,17 +54,17 @@ BOUND = 0.5
 """Share of a step above which loading or copying data counts as the bottleneck of the step."""
 
 
-def comparison_answers(tables: RunTables, spec: Mapping[str, Any]) -> list[Row]:
-    """The answers of a study without crossovers."""
-    loading, ratios = _loading(tables), _ratios(tables)
+def comparison_answers(tables: RunTables, spec: Mapping[str, Any], together: int) -> list[Row]:
+    """The answers of a study without crossovers; `together` is its number of comparisons."""
+    loading, ratios = _loading(tables, together), _ratios(tables, together)
     if "latency" in spec["figures"]:
         main = _latencies(tables)
     elif "throughput" in spec["figures"]:
-        main = _for_each_device(tables.cells, lambda cells: _highest_throughput(cells, tables.measurements))
+        main = _for_each_device(tables.cells, lambda cells: _highest_throughput(cells, tables.measurements, together))
     elif loading or _has_one_cell_per_device(tables.cells):
         main = []
     else:
-        main = _for_each_device(tables.cells, lambda cells: _fastest_setting(cells, tables.measurements))
+        main = _for_each_device(tables.cells, lambda cells: _fastest_setting(cells, tables.measurements, together))
     return [row | {"main": True} for row in main] + [row | {"main": not main} for row in loading or ratios]
 
 
@@ -80,7 +88,7 @@ def _for_each_device(cells: pd.DataFrame, answer: Callable[[pd.DataFrame], Row])
     return answers
 
 
-def _highest_throughput(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
+def _highest_throughput(cells: pd.DataFrame, measurements: pd.DataFrame, together: int) -> Row:
     rows = records(cells)
     times_s = [_times_per_sample(cell, measurements) for cell in rows]
     best = fastest([np.log(times) for times in times_s])
@@ -89,7 +97,7 @@ def _highest_throughput(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
     if rate.low is None:
         status = SINGLE_TRIAL
     else:
-        leads = len(rows) == 1 or choose([SampleMean.of_times(times) for times in times_s]).leads
+        leads = len(rows) == 1 or choose([SampleMean.of_times(times) for times in times_s], together=together).leads
         status = "best" if leads else INCONCLUSIVE
     named = [axis for axis in varying(cells, NAMED_AXES) if axis not in ("batch_size", "machine")]
     return {
@@ -109,7 +117,7 @@ def _times_per_sample(cell: dict[str, Any], measurements: pd.DataFrame) -> list[
     return [float(time) / samples for time in ok["step_time_s"].dropna()]
 
 
-def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
+def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame, together: int) -> Row:
     """The speed-up per sample of the fastest setting over the baseline setting, at the largest size."""
     at_largest = cells[cells["size"] == cells["size"].max()]
     rows = records(at_largest)
@@ -118,7 +126,7 @@ def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame) -> Row:
         return _step_time(rows[0]) | {"place": at_size}
     plain = [index for index, cell in enumerate(rows) if BASELINE_AXES.items() <= cell.items()]
     times = [SampleMean.of_times(_times_per_sample(cell, measurements)) for cell in rows]
-    choice = choose(times, plain[-1] if plain else None)
+    choice = choose(times, plain[-1] if plain else None, together)
     best, baseline = rows[choice.chosen], rows[choice.baseline]
     named = [axis for axis in varying(at_largest, NAMED_AXES) if axis != "machine"]
     return {
@@ -164,21 +172,22 @@ def _place(cell: Mapping[str, Any], x_axis: str) -> Row:
     return {"place": name_by(cell, [X_AXES[x_axis]])}
 
 
-def _ratios(tables: RunTables) -> list[Row]:
+def _ratios(tables: RunTables, together: int) -> list[Row]:
     """The speed-up of an accelerator over its host's CPU, or of the CPU over it, for series with a single size."""
     ratios = tables.ratios[(tables.ratios["pair"] == "device") & (tables.ratios["baseline"] == BASELINE)]
     ratios = ratios[ratios["baseline_machine"] == ratios["machine"]]
     varied_axes = varying(tables.cells, SERIES_AXES)
     lines = (line for _, line in ratios.groupby([*SERIES_AXES, "contender"], sort=False))
-    return [_ratio(first_row(line), tables.cells, varied_axes) for line in lines if len(line) == 1]
+    return [_ratio(first_row(line), tables, varied_axes, together) for line in lines if len(line) == 1]
 
 
-def _ratio(row: dict[str, Any], cells: pd.DataFrame, varied_axes: Iterable[str]) -> Row:
+def _ratio(row: dict[str, Any], tables: RunTables, varied_axes: Iterable[str], together: int) -> Row:
     ahead = row["ratio"] >= 1
-    ratio = interval_of(row, "ratio{}")
+    sides = [{axis: row[axis] for axis in CELL_AXES} | {"device": row[side]} for side in ("baseline", "contender")]
+    ratio = _speedup(*sides, tables.measurements, together)
     names = side_word(row["contender"]), side_word(row["baseline"])
     seconds = row["contender_s"], row["baseline_s"]
-    both = rows_with(cells, [*SERIES_AXES, "size"], row)
+    both = rows_with(tables.cells, [*SERIES_AXES, "size"], row)
     return {
         "kind": "ratio",
         "machine": row["machine"],
@@ -193,19 +202,28 @@ def _ratio(row: dict[str, Any], cells: pd.DataFrame, varied_axes: Iterable[str])
     }
 
 
-def _loading(tables: RunTables) -> list[Row]:
+def _speedup(baseline: Mapping[str, Any], contender: Mapping[str, Any], rows: pd.DataFrame, together: int) -> Interval:
+    """Time of a baseline's cell over that of a contender's, given by their axes."""
+    of, over = (Side(axes, "step_time_s") for axes in (baseline, contender))
+    ratio, _ = ratio_of_sides(of, over, baseline["study"], rows)
+    return ratio if isinstance(ratio, Interval) else ratio.exp_interval(together)
+
+
+def _loading(tables: RunTables, together: int) -> list[Row]:
     """The share of data loading in a step and, on an accelerator, the share of transfers from the host."""
     pairs = tables.ratios[tables.ratios["pair"] == "protocol"]
     pairs = pairs[pairs["device"].isin(DEVICES)]
     pairs = pairs[(pairs["device"] != BASELINE) | ~pairs["baseline"].isin(COPYING)]
     varied_axes = [axis for axis in varying(tables.cells, [*SERIES_AXES, "size"]) if axis != "protocol"]
-    return [_loading_share(row, tables.cells, varied_axes) for row in records(pairs)]
+    return [_loading_share(row, tables, varied_axes, together) for row in records(pairs)]
 
 
-def _loading_share(row: dict[str, Any], cells: pd.DataFrame, varied_axes: Iterable[str]) -> Row:
-    value, low, high = (None if row[end] is None else 1 - 1 / row[end] for end in ("ratio", "ratio_low", "ratio_high"))
+def _loading_share(row: dict[str, Any], tables: RunTables, varied_axes: Iterable[str], together: int) -> Row:
+    resident = {axis: row[axis] for axis in CELL_AXES}
+    ratio = _speedup(resident | {"protocol": row["baseline"]}, resident, tables.measurements, together)
+    value, low, high = (None if end is None else 1 - 1 / end for end in (ratio.mean, ratio.low, ratio.high))
     is_bound = low is not None and low > BOUND
-    both = rows_with(cells, [axis for axis in CELL_AXES if axis != "protocol"], row)
+    both = rows_with(tables.cells, [axis for axis in CELL_AXES if axis != "protocol"], row)
     return {
         "kind": "copying" if row["baseline"] in COPYING else "loading",
         "machine": row["machine"],
@@ -262,10 +280,11 @@ def _by_size(answer: Row) -> tuple[bool, float]:
     return answer["status"] == "error", max(answer["value"], 1 / answer["value"])
 
 
-def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
+def asked_answers(tables: RunTables, asks: Asks, together: int) -> list[Row]:
     """One answer per metric, series and device, at the largest size that has both sides; accelerators first.
 
-    The study chose the sides before the measurement, so the intervals need no correction for selection.
+    The study chose the sides before the measurement, so the intervals need no correction for selection. `together` is
+    the study's number of comparisons.
     """
     cells = on_all_cores(tables.cells).dropna(subset=["step_time_s"])
     of, over = (rows_with(cells, list(side), side) for side in (asks.of, asks.over))
@@ -278,7 +297,7 @@ def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
     varied_axes = [axis for axis in varying(both, SERIES_AXES) if axis in shared]
     ordered = largest.sort_values("device", key=lambda devices: devices.map(is_cpu), kind="stable")
     answers = (
-        _asked_answer(metric, {axis: cell[axis] for axis in shared}, tables, asks)
+        _asked_answer(metric, {axis: cell[axis] for axis in shared}, tables, asks, together)
         | {"series": name_by(cell, varied_axes)}
         for cell in records(ordered)
         for metric in asks.metrics
@@ -286,14 +305,14 @@ def asked_answers(tables: RunTables, asks: Asks) -> list[Row]:
     return [row for row in answers if "value" in row]
 
 
-def _asked_answer(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks) -> Row:
+def _asked_answer(metric: str, shared: Mapping[str, Any], tables: RunTables, asks: Asks, together: int) -> Row:
     """The ratio of both sides in one metric; for times, of the slower over the faster."""
     of, over = (Side({**shared, **side}, metric) for side in (asks.of, asks.over))
     try:
         log_ratio, trials = ratio_of_sides(of, over, shared["study"], tables.measurements)
     except NoFindingError:
         return {}
-    ratio = log_ratio if isinstance(log_ratio, Interval) else log_ratio.exp_interval()
+    ratio = log_ratio if isinstance(log_ratio, Interval) else log_ratio.exp_interval(together)
     differing = [axis for axis in asks.of if asks.of[axis] != asks.over[axis]]
     alike = [axis for axis in asks.of if axis not in differing]
     names = [name_by(side, differing) for side in (asks.of, asks.over)]
@@ -310,7 +329,8 @@ def _asked_answer(metric: str, shared: Mapping[str, Any], tables: RunTables, ask
         "kind": "asked",
         "main": True,
         "machine": shared["machine"],
-        "status": compared(ratio, 0.0, *statuses),
+        "status": (status := compared(ratio, 0.0, *statuses)),
+        "detectable": None if is_deterministic else detectable(ratio, status),
         "quantity": metric,
         **interval_columns(Interval(ratio.mean) if is_deterministic else ratio, "times"),
         "winner": names[0],

@@ -313,7 +313,7 @@ def _in_bracket(x: pd.Series, row: Mapping[str, Any]) -> pd.Series:
     return x.between(math.nan if low is None else low, math.nan if high is None else high)
 
 
-def transfer_answers(tables: RunTables, x_axis: str) -> list[Row]:
+def transfer_answers(tables: RunTables, x_axis: str, together: int) -> list[Row]:
     """The ratios of the crossover with transfers in each step to that on resident data, where both are bracketed."""
     headlines = headline_rows(tables.crossovers)
     axes = [axis for axis in series_axes(x_axis) if axis != "protocol"]
@@ -323,16 +323,22 @@ def transfer_answers(tables: RunTables, x_axis: str) -> list[Row]:
         by_protocol = {row["protocol"]: row for row in records(rows)}
         for protocol in FROM_HOST:
             if {protocol, RESIDENT} <= by_protocol.keys():
-                answers.append(_transfer_answer(by_protocol[protocol], by_protocol[RESIDENT], varied_axes, tables))
+                both = by_protocol[protocol], by_protocol[RESIDENT]
+                answers.append(_transfer_answer(*both, varied_axes, tables, together))
     return answers
 
 
 def _transfer_answer(
-    transferred: dict[str, Any], resident: dict[str, Any], varied_axes: Sequence[str], tables: RunTables
+    transferred: dict[str, Any],
+    resident: dict[str, Any],
+    varied_axes: Sequence[str],
+    tables: RunTables,
+    together: int,
 ) -> Row:
     trials = trials_columns(min(transferred["trials"], resident["trials"]))
     of_crossovers = [caveat for row in (transferred, resident) for caveat in caveats_of_series(row, tables)]
-    ratio = ratio_of_intervals(interval_of(resident, "crossover{}"), interval_of(transferred, "crossover{}"))
+    first, second = (interval_of(row, "crossover{}") for row in (resident, transferred))
+    ratio = ratio_of_intervals(first, second, together)
     return {
         "kind": "transfers",
         "machine": transferred["machine"],
@@ -348,7 +354,7 @@ def _transfer_answer(
     }
 
 
-def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
+def best_answers(tables: RunTables, x_axis: str, together: int) -> list[Row]:
     """The crossovers of accelerators with the CPU, both in their fastest configurations, and how far tuning moves them.
 
     Without such crossovers, the answers are the speed-ups that tuning gives each device.
@@ -359,14 +365,16 @@ def best_answers(tables: RunTables, x_axis: str) -> list[Row]:
     at_best = tables.crossovers[tables.crossovers["pair"] == BEST]
     candidates = candidates_of(tables)
     if at_best.empty:
-        return _fastest_candidates(candidates, varied_axes, x_axis)
+        return _fastest_candidates(candidates, varied_axes, x_axis, together)
     return [
         _best_answer(row, candidates, rows_with(headlines, [*axes, "contender"], row), varied_axes)
         for row in records(at_best)
     ]
 
 
-def _fastest_candidates(candidates_of_study: pd.DataFrame, varied_axes: Sequence[str], x_axis: str) -> list[Row]:
+def _fastest_candidates(
+    candidates_of_study: pd.DataFrame, varied_axes: Sequence[str], x_axis: str, together: int
+) -> list[Row]:
     """The speed-up of a device's fastest candidate over the baseline, at the largest point with several candidates."""
     answers = []
     along = X_AXES[x_axis]
@@ -381,7 +389,7 @@ def _fastest_candidates(candidates_of_study: pd.DataFrame, varied_axes: Sequence
         is_plain = is_eager & (at_largest["side"] == at_largest["device"])
         rows = records(at_largest)
         times = [SampleMean.of_interval(interval_of(row, "step_time{}_s"), row["trials"]) for row in rows]
-        choice = choose(times, next(iter(np.flatnonzero(is_plain).tolist()), None))
+        choice = choose(times, next(iter(np.flatnonzero(is_plain).tolist()), None), together)
         best, baseline = rows[choice.chosen], rows[choice.baseline]
         answers.append(
             {

@@ -75,7 +75,9 @@ def _others(tables: RunTables, study: Mapping[str, Any]) -> int:
     asked = len(set(asks.metrics) - DETERMINISTIC.keys()) * len(lines) if asks else 0
     trained = int(len(tables.quality) > 0)
     if asks_for_crossovers(study["figures"]):
+        ranked = {*tables.cells["machine"], *tables.reference_cells["machine"]}
         is_transfer = lines["protocol"].isin(FROM_HOST) & (lines["device"] != BASELINE)
         has_resident = (lines["protocol"] == PROTOCOLS[0]).any()
-        return asked + trained + (int(is_transfer.sum()) if has_resident else 0)
-    return asked + trained + sum(row["kind"] != "latency" for row in comparison_answers(tables, study))
+        transfers = int(is_transfer.sum()) if has_resident else 0
+        return asked + trained + transfers + int(len(ranked) > 1)
+    return asked + trained + sum(row["kind"] != "latency" for row in comparison_answers(tables, study, together=1))

@@ -51,14 +51,17 @@ class Choice:
     """True if the chosen cell is significantly faster than each of the others."""
 
 
-def choose(cells: Sequence[SampleMean], fixed: int | None = None) -> Choice:
+def choose(cells: Sequence[SampleMean], fixed: int | None = None, together: int = 1) -> Choice:
     """Compare the fastest of two or more cells with cell `fixed`.
 
-    If `fixed` is None or itself the fastest, the baseline is the next fastest cell.
+    If `fixed` is None or itself the fastest, the baseline is the next fastest cell. `together` is the number of
+    comparisons of which the choice is one.
     """
     chosen, following, *_ = sorted(range(len(cells)), key=lambda index: cells[index].mean)
     ratios = {
-        index: ratio_of(cells[chosen], cell, len(cells) - 1) for index, cell in enumerate(cells) if index != chosen
+        index: ratio_of(cells[chosen], cell, together * (len(cells) - 1))
+        for index, cell in enumerate(cells)
+        if index != chosen
     }
     baseline = following if fixed is None or fixed == chosen else fixed
     leads = all(compared(ratio) == FASTER for ratio in ratios.values())

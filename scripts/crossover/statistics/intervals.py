@@ -208,8 +208,10 @@ def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interv
     return (second - first).exp_interval(together)
 
 
-def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
+def ratio_of_intervals(first: Interval, second: Interval, together: int = 1) -> Interval:
     """The ratio of the second value to the first, both independent and above 0, from their 95 % intervals.
+
+    `together` is as in `t_quantile`: the distances grow as those of a normal distribution would.
 
     On the log scale, the squared distance from the ratio to its lower end is the sum of two squared distances: of the
     second value to its lower end, and of the first to its upper end. The upper end is computed likewise (Zou and
@@ -218,8 +220,9 @@ def ratio_of_intervals(first: Interval, second: Interval) -> Interval:
     ratio = second.mean / first.mean
     if first.low is None or first.high is None or second.low is None or second.high is None:
         return Interval(ratio)
-    below = math.hypot(math.log(second.mean / second.low), math.log(first.high / first.mean))
-    above = math.hypot(math.log(second.high / second.mean), math.log(first.mean / first.low))
+    wider = float(t_quantile(math.inf, together) / t_quantile(math.inf))
+    below = wider * math.hypot(math.log(second.mean / second.low), math.log(first.high / first.mean))
+    above = wider * math.hypot(math.log(second.high / second.mean), math.log(first.mean / first.low))
     return Interval(ratio, ratio * math.exp(-below), ratio * math.exp(above))
 
 

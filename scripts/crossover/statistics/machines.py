@@ -48,11 +48,14 @@ def ranking_axes(x_axis: str) -> list[str]:
     return [axis for axis in series_axes(x_axis) if axis != "machine"]
 
 
-def machines_of(cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, Any]) -> pd.DataFrame:
+def machines_of(
+    cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, Any], together: Mapping[str, int] | None = None
+) -> pd.DataFrame:
     """Rank the sides of each series at the points where the largest set of sides has times.
 
     If at least two sides have a price, only those with a price are ranked, by money. Otherwise all are ranked by time.
-    `x_axes` has the studies to rank; those over `cpu_threads` are left out.
+    `x_axes` has the studies to rank; those over `cpu_threads` are left out. `together` is the number of comparisons of
+    each study, by default 1.
     """
     timed = on_all_cores(cells).dropna(subset=["step_time_s"])
     rows = [
@@ -60,12 +63,12 @@ def machines_of(cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, 
         for study, x_axis in x_axes.items()
         if x_axis != CPU_THREADS
         for _, line in of_study(timed, study).groupby(ranking_axes(x_axis), sort=False)
-        for row in _ranked_series(line, X_AXES[x_axis], steps_per_run[study])
+        for row in _ranked_series(line, X_AXES[x_axis], steps_per_run[study], (together or {}).get(study, 1))
     ]
     return table_of("machines", rows)
 
 
-def _ranked_series(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterator[Row]:
+def _ranked_series(line: pd.DataFrame, along: str, steps_per_run: Any, together: int) -> Iterator[Row]:
     priced = line.dropna(subset=[OF_STEPS[MONEY].format("")])
     by_money = len(priced.drop_duplicates(["machine", "device"])) > 1
     points: dict[int, dict[Side, Row]] = {}
@@ -75,7 +78,7 @@ def _ranked_series(line: pd.DataFrame, along: str, steps_per_run: Any) -> Iterat
     ranked = [sides for _, sides in sorted(points.items()) if sides.keys() == all_sides and len(all_sides) > 1]
     cost = MONEY if by_money else TIME
     means = {side: _means_of([sides[side] for sides in ranked], cost) for side in all_sides}
-    together = len(ranked) * math.comb(len(all_sides), 2)
+    together *= len(ranked) * math.comb(len(all_sides), 2)
     for index, sides in enumerate(ranked):
         contestants = [_Contestant(cell, means[side][index], cost) for side, cell in sides.items()]
         yield from _ranked(contestants, cost, steps_per_run, together)

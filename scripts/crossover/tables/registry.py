@@ -664,7 +664,7 @@ ANSWERS = {
     "loser": _text("second side that the answer names; for a bottleneck, the bottleneck at the largest size"),
     "winner_configurations": _many(
         "for devices at their best: the fastest configurations of `winner` within the crossover's bracket, or else at "
-        "the smallest and the largest size; for a ranking: the sides ahead in each range, the first places before the others"
+        "the smallest and the largest size; for a ranking: the sides ahead in each range, first places before others"
     ),
     "loser_configurations": _many(
         "for devices at their best: like `winner_configurations`, for `loser`; for a ranking: the sides behind in each "
