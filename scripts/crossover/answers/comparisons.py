@@ -183,8 +183,10 @@ def _ratios(tables: RunTables, together: int) -> list[Row]:
 
 def _ratio(row: dict[str, Any], tables: RunTables, varied_axes: Iterable[str], together: int) -> Row:
     ahead = row["ratio"] >= 1
-    sides = [{axis: row[axis] for axis in CELL_AXES} | {"device": row[side]} for side in ("baseline", "contender")]
-    ratio = _speedup(*sides, tables.measurements, together)
+    baseline, contender = (
+        {axis: row[axis] for axis in CELL_AXES} | {"device": row[side]} for side in ("baseline", "contender")
+    )
+    ratio = _speedup(baseline, contender, tables.measurements, together)
     names = side_word(row["contender"]), side_word(row["baseline"])
     seconds = row["contender_s"], row["baseline_s"]
     both = rows_with(tables.cells, [*SERIES_AXES, "size"], row)

@@ -240,9 +240,10 @@ def test_caveats_are_flags_in_the_bracket_and_lost_cells_of_the_series(series: R
 
 def test_a_flag_is_a_caveat_if_a_quarter_of_the_cells_have_it() -> None:
     flags = [["drift"], ["drift"], ["quota"], *[[]] * 5]
-    assert flags_of(pd.DataFrame({"flag_names": flags})) == ["drift"]
-    assert flags_of(pd.DataFrame({"flag_names": flags[:4]})) == ["drift", "quota"]
-    assert flags_of(pd.DataFrame({"flag_names": flags[3:]})) == []
+    cells = pd.DataFrame({"flag_names": flags, "machine": "here", "device": "cpu"})
+    assert flags_of(cells) == ["drift"]
+    assert flags_of(cells[:4]) == ["drift", "quota"]
+    assert flags_of(cells[3:]) == []
 
 
 IN_ORDER = ("busy_host", "one_trial", "lost_cells", "unsure_sizes", "trials_differ", "drift")
