@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from snakemake.cli import get_argument_parser
+from snakemake.resources import Resources
 from snakemake_executor_plugin_slurm import ExecutorSettings
 
 from workflow_copy import ROOT
@@ -52,6 +53,15 @@ def rules() -> dict[str, str]:
 def test_only_rules_that_compute_from_rows_are_local() -> None:
     assert {name for name, text in rules().items() if "localrule: True" not in text} == ON_NODES
     assert set(profile("slurm")["set-resources"]) == ON_NODES - {"make_dataset"}
+
+
+def test_no_default_resource_on_slurm_depends_on_the_sizes_of_inputs() -> None:
+    """Snakemake (9.27) evaluates such a default while it builds the graph, with a warning about a coroutine."""
+    by_inputs = {name for name, value in Resources.DEFAULTS["full"].items() if "input." in value}
+    given = {entry.partition("=")[0].removesuffix("_mb") for entry in profile("slurm")["default-resources"]}
+    assert by_inputs
+    assert by_inputs <= given
+    assert not any("input." in entry for entry in profile("slurm")["default-resources"])
 
 
 def pins(path: Path) -> dict[str, str]:
