@@ -21,7 +21,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossover.config.cells import Effort
 from crossover.config.options import (
     add_cell_options,
     add_number,
@@ -33,7 +32,7 @@ from crossover.config.options import (
     positive,
     whole,
 )
-from crossover.config.studies import LATENCY_STEPS_MAX, LATENCY_STEPS_MIN
+from crossover.config.studies import LATENCY_STEPS_MAX, LATENCY_STEPS_MIN, Effort
 from crossover.errors import one_line_errors
 from crossover.machine.invocation import code_version
 from crossover.time_limits import note_end

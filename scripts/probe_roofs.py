@@ -12,7 +12,6 @@ import json
 import sys
 from pathlib import Path
 
-from crossover.config.cells import Cell
 from crossover.config.options import (
     DEVICE_CHOICES,
     add_process_options,
@@ -22,6 +21,7 @@ from crossover.config.options import (
     names,
     new_parser,
 )
+from crossover.config.studies import Cell
 from crossover.config.words import COMPUTES_IN, HERE, PRECISIONS
 from crossover.errors import UserError, one_line_errors
 from crossover.files import atomic_path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from crossover.config.cells import Effort
+from crossover.config.studies import Effort
 from crossover.measurement.clock.timing import Stopwatch, time_steps
 
 MICROSECOND, MILLISECOND, SECOND = 10**3, 10**6, 10**9

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.machine.code_key import code_of
 from crossover.tables.columns import Measurement, arrow_schema
 from workflow_copy import WorkflowCopy

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import report_rows
-from crossover.config.cells import CELL_PATH
+from crossover.config.studies import CELL_PATH
 from crossover.errors import UserError
 from crossover.plan import plan_file
 from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, arrow_schema

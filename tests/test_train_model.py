@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crossover.config.cells import Cell
 from crossover.config.options import training_options
-from crossover.config.studies import Quality
+from crossover.config.studies import Cell, Quality
 from trials import ROOT, run_script, write_points
 
 SCRIPT = ROOT / "scripts" / "train_model.py"

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.devices import open_device
 from crossover.measurement.step.operators import count_work

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 from safetensors.numpy import save_file
 
-from crossover.config.cells import Cell, Effort
 from crossover.config.options import axis_options, setting_options
+from crossover.config.studies import Cell, Effort
 from crossover.measurement.process.jobs import TrialJob
 from crossover.tables.columns import COLUMNS
 

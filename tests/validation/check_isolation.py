@@ -15,9 +15,8 @@ from pathlib import Path
 
 from pairs import check_cell, collect_pairs, measure_trial, pair_options, trial_commands, write_comparison
 
-from crossover.config.cells import Effort
 from crossover.config.options import option_name
-from crossover.config.studies import PRESETS
+from crossover.config.studies import PRESETS, Effort
 from crossover.errors import UserError
 
 ISOLATIONS = ("process", "server")

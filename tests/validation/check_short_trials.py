@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pairs import check_cell, collect_pairs, dataset_file, pair_options, write_comparison
 
-from crossover.config.cells import Cell, Effort
+from crossover.config.studies import Cell, Effort
 from crossover.config.words import CUDA_GRAPH, EXECUTIONS, is_cpu
 from crossover.machine.threads import usable_cores
 

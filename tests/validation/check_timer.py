@@ -11,8 +11,8 @@ import pandas as pd
 from pairs import check_cell, dataset_file, pair_table
 from torch.utils.benchmark import Timer
 
-from crossover.config.cells import Effort
 from crossover.config.options import device, new_parser, positive
+from crossover.config.studies import Effort
 from crossover.config.words import BASELINE
 from crossover.machine.threads import confine
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, time_steps

@@ -20,9 +20,9 @@ import pandas as pd
 from safetensors.numpy import save_file
 from scipy import stats
 
-from crossover.config.cells import Cell
 from crossover.config.configuration import read_configuration
 from crossover.config.options import axis_options, device, new_parser, positive
+from crossover.config.studies import Cell
 from crossover.config.workloads import workload_traits
 from crossover.datasets import MAKERS
 from crossover.errors import UserError

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask
 

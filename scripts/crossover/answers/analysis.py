@@ -12,7 +12,8 @@ from crossover.answers.answers import answers_of
 from crossover.answers.family import together_of
 from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
-from crossover.config.studies import Candidates, asks_for_crossovers, second_axis
+from crossover.config.figure_kinds import asks_for_crossovers
+from crossover.config.studies import Candidates, second_axis
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
 from crossover.statistics.best import of_own_grid, standings_of
 from crossover.statistics.bottlenecks import with_bottlenecks

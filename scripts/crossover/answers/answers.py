@@ -22,8 +22,9 @@ from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row, by_importance, estimate
 from crossover.config.claim_forms import OURS, CrossoverBetween, claims_of, read_claim
+from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.models import DEFAULT_BATCH_SIZE, Model
-from crossover.config.studies import Asks, asks_for_crossovers
+from crossover.config.studies import Asks
 from crossover.config.words import HERE, X_AXES, is_cpu
 from crossover.statistics.intervals import Interval, columns_of
 from crossover.statistics.references import PAIR as REFERENCE

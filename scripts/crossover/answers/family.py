@@ -10,7 +10,8 @@ from crossover.answers.comparisons import comparison_answers
 from crossover.claims.cell_claims import ratio_of_sides, rests_on_latencies
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import RatioWithin, claims_of, read_claim
-from crossover.config.studies import Asks, asks_for_crossovers
+from crossover.config.figure_kinds import asks_for_crossovers
+from crossover.config.studies import Asks
 from crossover.config.words import BASELINE, CPU_THREADS, FROM_HOST, PROTOCOLS, X_AXES, series_axes
 from crossover.statistics.crossovers import Line
 from crossover.statistics.family import holm

@@ -9,9 +9,8 @@ import pandas as pd
 
 from crossover.claims.cell_claims import check_ratio
 from crossover.claims.findings import NoFindingError, pinned
-from crossover.config.cells import Cell
 from crossover.config.claim_forms import RatioWithin, read_claim
-from crossover.config.studies import Refinement
+from crossover.config.studies import Cell, Refinement
 from crossover.config.words import AXES
 from crossover.statistics.intervals import INCONCLUSIVE
 from crossover.tables.frames import first_row, of_study, on_all_cores

@@ -1,6 +1,6 @@
 """The keys of the config as pydantic models: allowed values, defaults and descriptions.
 
-Those of most numbers in `effort` and `largest_batch` are in cells.py and studies.py.
+Those of most numbers in `effort` and `largest_batch` are in studies.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from crossover.config.cells import Effort
 from crossover.config.key_types import (
     CONTROL,
     Count,
@@ -42,7 +41,7 @@ from crossover.config.key_types import (
 )
 from crossover.config.models import DEFAULT_BATCH_SIZE, DEFAULT_BATCH_SIZES, DEFAULT_SIZES, FORMS, MODES
 from crossover.config.options import memory_size
-from crossover.config.studies import PRESETS, BatchSearch
+from crossover.config.studies import PRESETS, BatchSearch, Effort
 from crossover.config.study_keys import DATA, Data, RefinementKeys, XAxis
 from crossover.text import listed
 

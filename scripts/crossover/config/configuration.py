@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crossover.config.cells import Effort
 from crossover.config.config_keys import ConfigKeys
 from crossover.config.effects import check_effects
-from crossover.config.studies import ENDS, PRESETS, BatchSearch, Refinement, Study, effort_of
+from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement, Study, effort_of
 from crossover.config.study_files import OF_ONE_STUDY, read_study, study_file, study_names, study_of_model
 from crossover.config.validation import Layer, Locator, check, joined
 from crossover.config.words import HERE

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from crossover.config.studies import CAPS, Study, asks_for_crossovers
+from crossover.config.figure_kinds import asks_for_crossovers
+from crossover.config.studies import CAPS, Study
 from crossover.config.validation import Layer
 from crossover.config.workloads import workload_traits
 from crossover.errors import UserError

@@ -21,9 +21,8 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
-from crossover.config.cells import LONGEST_S, MOST
 from crossover.config.models import MODES
-from crossover.config.studies import MOST_SEED, MOST_THREADS, MOST_TRIALS, PRESETS
+from crossover.config.studies import LONGEST_S, MOST, MOST_SEED, MOST_THREADS, MOST_TRIALS, PRESETS
 from crossover.config.words import AS_WRITTEN, DEVICES, EXECUTIONS, HALF, PRECISIONS, PROTOCOLS
 from crossover.errors import shown_value
 

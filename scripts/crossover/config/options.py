@@ -21,9 +21,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from crossover.config.cells import LONGEST_S, MOST, Cell, Effort
 from crossover.config.models import FORMS, MODES, Model, read_model
-from crossover.config.studies import MOST_SEED, MOST_THREADS, BatchSearch, Quality
+from crossover.config.studies import LONGEST_S, MOST, MOST_SEED, MOST_THREADS, BatchSearch, Cell, Effort, Quality
 from crossover.config.table_files import left_out, read_table
 from crossover.config.words import (
     AS_WRITTEN,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from crossover.config.cells import MOST
+from crossover.config.studies import MOST
 from crossover.config.table_files import DELIMITERS
 from crossover.config.validation import read_text
 from crossover.config.words import AXES, DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS

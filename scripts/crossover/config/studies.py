@@ -1,6 +1,6 @@
-"""Studies, the grid of their cells, and the presets of effort.
+"""Studies, their cells, and the effort of a run.
 
-Plain values without dependencies. Measuring does not need them, so that a change makes no trial stale.
+Plain values without dependencies, which a measuring process can import quickly.
 """
 
 from __future__ import annotations
@@ -10,22 +10,98 @@ import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from crossover.config.cells import CELL_PATH, CHECKED, MOST, MOST_TOLERANCE, Cell, Effort, number
 from crossover.config.models import Model
-from crossover.config.words import BASELINE, CPU_THREADS, CUDA_GRAPH, PLAIN, X_AXES, is_cpu, threads_of_side
+from crossover.config.words import AXES, BASELINE, CPU_THREADS, CUDA_GRAPH, HERE, PLAIN, X_AXES, is_cpu, threads_of_side
 from crossover.errors import UserError
 
+MOST = 1_000_000_000
 MOST_SEED = 2_000_000_000
 """Largest seed in a config. Each trial adds its number, and some generators accept only 32 bits."""
 MOST_THREADS = 4096
 MOST_TRIALS = 1000
 MOST_EPOCHS = 1_000_000
+MOST_TOLERANCE = 100
+LONGEST_S = 1_000_000
 LATENCY_STEPS_MIN = 368
 """Minimum number of steps for a 95 % interval of the 99th percentile: 0.99^368 = 0.025 (`crossover.percentiles`)."""
 LATENCY_STEPS_MAX = 1_000_000
 """Maximum number of steps, since all latencies of a trial are stored in one row."""
+
+CHECKED = {"extra": "forbid", "allow_inf_nan": False}
+"""Settings for pydantic, which checks the keys of a config against these dataclasses."""
+
+Number = TypeVar("Number", int, float, int | None)
+
+
+def number(default: Number, description: str, **bounds: float) -> Number:
+    """A dataclass field that a config may set, with bounds named as in pydantic: ge, gt, le, lt."""
+    return field(default=default, metadata={"description": description, "strict": True, **bounds})
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Limits and tolerances (shares) of a trial's warm-up and timing. The defaults are those of preset `default`.
+
+    Trials are short, since times differ more between processes than within one: time is better spent on more trials.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
+    warmup_min_steps: int = number(20, "Minimum number of warm-up steps.", ge=1, le=MOST)
+    warmup_min_s: float = number(0.2, "Shortest warm-up in seconds.", ge=0, le=LONGEST_S)
+    # On an H100, CUDA graphs took 2 to 3 % longer during the first 0.6 s (docs/explanation/measurement.md).
+    warmup_accelerator_min_s: float = number(
+        0.7, "Shortest warm-up on an accelerator in seconds, if more than `warmup_min_s`.", ge=0, le=LONGEST_S
+    )
+    warmup_long_s: float = number(
+        0.5,
+        "Seconds after which a steady warm-up with slow steps may end, regardless of the number of steps. Ignored if "
+        "above `warmup_max_s`.",
+        gt=0,
+        le=LONGEST_S,
+    )
+    warmup_max_s: float = number(
+        30.0, "Longest warm-up in seconds; a trial not steady by then is flagged `warmup_capped`.", gt=0, le=LONGEST_S
+    )
+    warmup_tolerance: float = number(
+        0.02,
+        "The warm-up is steady once the medians of its last two quarters, each usually of at least 20 steps, differ by "
+        "no more than this share.",
+        gt=0,
+        le=MOST_TOLERANCE,
+    )
+    block_min_s: float = number(
+        0.01, "Shortest block in seconds; a block has as many steps as that takes.", gt=0, le=LONGEST_S
+    )
+    blocks_min: int = number(
+        20, "Minimum number of timed blocks, if `timed_max_s` leaves time for them.", ge=2, le=MOST
+    )
+    timed_min_s: float = number(0.15, "Shortest sum of timed blocks in seconds.", ge=0, le=LONGEST_S)
+    timed_max_s: float = number(
+        0.5, "Timing ends after this many seconds, once there are at least two blocks.", gt=0, le=LONGEST_S
+    )
+    timed_tolerance: float = number(
+        0.02,
+        "After `blocks_min` and `timed_min_s`, timing ends once the half-width of the step time's 95 % interval, "
+        "from 20 batch medians, is at most this share.",
+        gt=0,
+        le=MOST_TOLERANCE,
+    )
+    latencies_max_s: float = number(
+        60.0,
+        "Maximum time in seconds for a study's `latency_steps` with each method. If they do not fit, fewer steps are "
+        "timed, at least 50; the 95th percentile needs 72, the 99th 368.",
+        gt=0,
+        le=LONGEST_S,
+    )
+
+    def on(self, device: str) -> Effort:
+        """The effort on a device; an accelerator has a longer minimum warm-up, up to `warmup_max_s`."""
+        if is_cpu(device):
+            return self
+        min_s = min(self.warmup_accelerator_min_s, self.warmup_max_s)
+        return replace(self, warmup_min_s=max(self.warmup_min_s, min_s), warmup_long_s=max(self.warmup_long_s, min_s))
 
 
 @dataclass(frozen=True)
@@ -82,7 +158,7 @@ class Refinement:
 @dataclass(frozen=True)
 class Preset:
     trials: int
-    effort: Effort = field(default_factory=Effort)
+    effort: Effort = Effort()
     refinement: Refinement = Refinement()
 
 
@@ -201,7 +277,41 @@ class Candidates:
         )
 
 
+@dataclass(frozen=True)
+class Cell:
+    """A configuration to measure: a value on each axis."""
+
+    study: str
+    workload: str
+    protocol: str
+    batch_size: int
+    precision: str
+    execution: str
+    size: int
+    device: str
+    variant: str = PLAIN
+    machine: str = HERE
+    model: Model | None = field(default=None, compare=False)
+    """The user's model, for workload `model`; not an axis, since a study has only one."""
+
+    @property
+    def path(self) -> str:
+        """The cell's folder below results/cells/."""
+        pattern = CELL_PATH if self.machine == HERE else MACHINE_PATH
+        return pattern.format(**self.values)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {axis: getattr(self, axis) for axis in AXES}
+
+
+CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precision}/{execution}/size-{size}/{device}"
+"""Pattern of a cell's folder; its placeholders are axes, and also wildcards of the rules that measure."""
+MACHINE_PATH = CELL_PATH.replace("/{device}", "/{machine}/{device}")
+"""Pattern of a cell's folder in a run with classes of nodes."""
 SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
+SEARCH_VERSION = 1
+"""Version of the keys in a search's file."""
 TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
 
 
@@ -222,7 +332,7 @@ class Study:
     devices: tuple[str, ...] | None = None
     cpu_threads: tuple[int | str, ...] = ()
     x_axis: str = "size"
-    figures: tuple[str, ...] = ("times", "speedups", "machines", "map", "precisions", "time_split", "memory", "energy")
+    figures: tuple[str, ...] = ("times",)
     effort: Mapping[str, Any] = field(default_factory=dict)
     trials: int | None = None
     refinement: Mapping[str, Any] | None = field(default_factory=dict)
@@ -343,20 +453,6 @@ def second_axis(study: Mapping[str, Any]) -> str | None:
     if min(len(study["sizes"]), len(others)) < LEAST_OF_MAP:
         return None
     return "batch_size" if X_AXES[study["x_axis"]] == "size" else "size"
-
-
-FIGURE_KINDS = (
-    *("comparison", "energy", "host_share", "latency", "machines", "map", "memory", "precisions", "roofline"),
-    *("speedups", "throughput", "time_split", "times", "trade_off", "utilisation"),
-)
-"""Kinds of figures that a study may name; `crossover.figures.registry` draws them."""
-
-CROSSOVER_FIGURES = {"times", "speedups"}
-
-
-def asks_for_crossovers(figures: Collection[str]) -> bool:
-    """Whether a study with these figures looks for crossovers between devices, which are then narrowed down."""
-    return not CROSSOVER_FIGURES.isdisjoint(figures)
 
 
 def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int) -> int | None:

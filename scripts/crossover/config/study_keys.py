@@ -1,6 +1,6 @@
 """The keys of a study's file as pydantic models: allowed values, defaults and descriptions.
 
-Those of the numbers in `effort`, `refinement` and `quality` are in cells.py and studies.py.
+Those of the numbers in `effort`, `refinement` and `quality` are in studies.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from crossover.config.cells import Effort
+from crossover.config.figure_kinds import FIGURE_KINDS
 from crossover.config.key_types import (
     MOST_PUBLISHED,
     CoreCount,
@@ -36,14 +36,7 @@ from crossover.config.key_types import (
     Trials,
 )
 from crossover.config.models import FORMS, MODES
-from crossover.config.studies import (
-    FIGURE_KINDS,
-    LATENCY_STEPS_MAX,
-    LATENCY_STEPS_MIN,
-    MOST_EPOCHS,
-    Quality,
-    Refinement,
-)
+from crossover.config.studies import LATENCY_STEPS_MAX, LATENCY_STEPS_MIN, MOST_EPOCHS, Effort, Quality, Refinement
 from crossover.config.words import BASELINE, HALF, PLAIN, X_AXES
 
 MOST_SAMPLES = 1_000_000_000_000

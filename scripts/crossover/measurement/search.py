@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from crossover.config.cells import SEARCH_VERSION
+from crossover.config.studies import SEARCH_VERSION
 from crossover.errors import InvalidError, RefusedError, UserError
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.process.jobs import Outcome, TryJob

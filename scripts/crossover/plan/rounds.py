@@ -9,8 +9,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from crossover.config.cells import Cell
-from crossover.config.studies import in_rounds
+from crossover.config.studies import Cell, in_rounds
 from crossover.config.words import is_cpu
 from crossover.plan.run_plan import RunPlan, Trial, cell_of_wildcards
 

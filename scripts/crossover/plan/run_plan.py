@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from crossover.config.cells import Cell
 from crossover.config.claim_forms import claims_of
 from crossover.config.configuration import Configuration
 from crossover.config.studies import (
     SEARCH_PATH,
     TRAINING_PATH,
     Candidates,
+    Cell,
     Refinement,
     Study,
     cells_of_candidates,

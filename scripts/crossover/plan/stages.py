@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crossover.config.cells import Cell
-from crossover.config.studies import Refinement, Study, asks_for_crossovers
+from crossover.config.figure_kinds import asks_for_crossovers
+from crossover.config.studies import Cell, Refinement, Study
 from crossover.config.words import AXES, BASELINE, BASELINE_SETTINGS, CPU_THREADS
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.config.words import (
     BASELINE,
     BASELINE_SETTINGS,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.config.words import is_cpu
 from crossover.statistics.cells import numbers_of, rows_of_cells
 from crossover.statistics.crossovers import signs_of_pairing

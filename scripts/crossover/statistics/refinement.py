@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.config.cells import Cell
-from crossover.config.studies import Refinement
+from crossover.config.studies import Cell, Refinement
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES
 from crossover.config.workloads import workload_traits
 from crossover.statistics.best import (

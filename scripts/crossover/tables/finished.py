@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import pandas as pd
 import pyarrow as pa
 
-from crossover.config.cells import CELL_PATH
-from crossover.config.studies import SEARCH_PATH, TRAINING_PATH
+from crossover.config.studies import CELL_PATH, SEARCH_PATH, TRAINING_PATH
 from crossover.config.words import AXES, HERE
 from crossover.errors import UserError
 from crossover.reading import UnreadableError

@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossover.config.cells import SEARCH_VERSION, Cell
 from crossover.config.statuses import DISTURBED
+from crossover.config.studies import SEARCH_VERSION, Cell
 from crossover.config.words import AXES, HERE, HOST_BOUND_SHARE
 from crossover.reading import UnreadableError, check_readable, read_arrow, read_each, read_json
 from crossover.tables.columns import COLUMNS, Measurement, Row, arrow_schema

@@ -10,10 +10,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from crossover.config.cells import Effort
 from crossover.config.claim_forms import RatioWithin, SameQuality, claims_of, read_claim, selects
 from crossover.config.configuration import read_configuration, real_files
-from crossover.config.studies import PRESETS, Study
+from crossover.config.studies import PRESETS, Effort, Study
 from crossover.config.study_files import OF_MODEL
 from crossover.config.study_keys import StudyKeys
 from crossover.config.validation import read_layers

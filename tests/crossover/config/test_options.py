@@ -12,14 +12,18 @@ import pytest
 import find_largest_batch
 import measure_cell
 import train_model
-from crossover.config.cells import MOST, Effort
 from crossover.config.options import (
     check_writable,
     memory_size,
     search_options,
     training_options,
 )
-from crossover.config.studies import BatchSearch, Quality
+from crossover.config.studies import (
+    MOST,
+    BatchSearch,
+    Effort,
+    Quality,
+)
 from crossover.config.words import AXES
 from crossover.errors import UserError
 from trials import CELL, trial_options

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from crossover.config.cells import Cell, Effort
 from crossover.config.studies import (
     TRAINING_PATH,
+    Cell,
+    Effort,
     Quality,
     Study,
     cells_of_candidates,

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from crossover.config.studies import FIGURE_KINDS
+from crossover.config.figure_kinds import FIGURE_KINDS
 from crossover.figures.registry import FIGURES, draw_run
 from crossover.figures.style import spaced_out
 from crossover.figures.view import StudyView

@@ -17,9 +17,9 @@ import pytest
 from crossover.answers import vocabulary
 from crossover.claims.findings import REASONS, VERDICTS
 from crossover.config.claim_forms import FORMS
+from crossover.config.figure_kinds import FIGURE_KINDS
 from crossover.config.models import Model, Table
 from crossover.config.statuses import FLAGS, STATUSES
-from crossover.config.studies import FIGURE_KINDS
 from crossover.config.workloads import OWN, known_workloads
 from crossover.machine import code_key
 from crossover.machine.code_key import LIBRARY, Modules, code_of, digests_of
@@ -35,7 +35,7 @@ COUNTS = {
     ("training", "disc_mlp"): {*STEP, "training"},
 }
 """Modules of `measurement` in the key of a kind of job for a workload, in addition to ALWAYS."""
-ALWAYS = ("config/cells", "tables/columns", "machine/threads", "measurement/process/server")
+ALWAYS = ("config/studies", "tables/columns", "machine/threads", "measurement/process/server")
 NEVER = ("machine/discovery", "config/configuration", "measurement/process/supervision")
 
 
@@ -106,7 +106,7 @@ def lists_of_words(file: Path) -> Iterator[set[str]]:
 def test_what_measures_nothing_is_imported_by_no_measuring_module() -> None:
     """A new figure, claim or word of an answer must make no trial stale."""
     files = measuring()
-    assert {"crossover.config.cells", "crossover.measurement.user.model", "crossover.measurement.trial"} <= files.keys()
+    assert {"crossover.config.studies", "crossover.measurement.user.model"} <= files.keys()
     listed = [
         (name, kind, sorted(words & known))
         for name, file in files.items()

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.measurement import cell as cell_module
 from crossover.measurement import training

@@ -15,9 +15,9 @@ import torch
 from safetensors.torch import save_file
 
 import trials
-from crossover.config.cells import Cell
 from crossover.config.models import read_model
 from crossover.config.statuses import FLAGS
+from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import InvalidError, UnsupportedError
 from crossover.measurement import cell as prepared

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.plan import plan_file
 from crossover.plan.plan_file import find_references, planned_rows, repeated_rows

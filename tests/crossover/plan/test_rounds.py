@@ -7,7 +7,7 @@ from itertools import groupby
 
 import pytest
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.config.words import is_cpu
 from crossover.plan.rounds import Rounds, in_blocks, priority_of_added
 from crossover.plan.run_plan import RunPlan, Trial

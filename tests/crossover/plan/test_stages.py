@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from crossover.config.cells import Cell
-from crossover.config.studies import Refinement, Study
+from crossover.config.studies import Cell, Refinement, Study
 from crossover.errors import UserError
 from crossover.plan.stages import (
     planned_trials,

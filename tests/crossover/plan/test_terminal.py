@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.plan import terminal
 from crossover.plan.snakemake_internals import evaluated_partition
 from crossover.plan.stages import path_of_row, write_stage

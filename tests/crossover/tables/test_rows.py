@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.config.cells import SEARCH_VERSION, Cell
+from crossover.config.studies import SEARCH_VERSION, Cell
 from crossover.errors import UserError
 from crossover.tables import rows
 from crossover.tables.columns import Measurement, arrow_schema, write_record

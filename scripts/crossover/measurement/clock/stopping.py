@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from crossover.config.cells import Effort
+from crossover.config.studies import Effort
 
 T_975_19 = 2.0930240544082634
 """97.5 % quantile of the t distribution with 19 degrees of freedom, for 20 batches."""

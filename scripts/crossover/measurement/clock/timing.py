@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from crossover.config.cells import Effort
+from crossover.config.studies import Effort
 from crossover.drift import drift_of
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import Course, timed_enough, warmed_up

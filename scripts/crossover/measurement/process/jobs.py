@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
-from crossover.config.cells import Cell, Effort
 from crossover.config.models import Model, Table
+from crossover.config.studies import Cell, Effort
 from crossover.config.words import AS_WRITTEN, BASELINE, BASELINE_SETTINGS, is_cpu
 from crossover.config.workloads import size_words
 from crossover.tables.columns import Measurement, Training

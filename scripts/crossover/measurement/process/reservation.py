@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from crossover.config.cells import Cell
 from crossover.config.options import tell
+from crossover.config.studies import Cell
 from crossover.config.words import HALF, is_cpu, threads_of_side
 from crossover.errors import UserError
 from crossover.machine.lease import lease

@@ -21,8 +21,8 @@ from torch import nn
 from torch.utils._pytree import tree_flatten
 
 from crossover import Step
-from crossover.config.cells import Cell
 from crossover.config.models import Model
+from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
 from crossover.errors import InvalidError, UserError
 from crossover.measurement.step.check_modes import SameDraws

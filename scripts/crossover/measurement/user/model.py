@@ -20,8 +20,8 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader, Dataset
 
 from crossover import Step
-from crossover.config.cells import Cell
 from crossover.config.models import Model, Table
+from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.step.endings import early_end

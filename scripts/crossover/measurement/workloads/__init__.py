@@ -38,7 +38,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import nn
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.config.words import COPYING, PINNED
 from crossover.config.workloads import workload_traits
 from crossover.errors import UserError

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads._transformers import BertConfig, BertForSequenceClassification

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import whole_batches

@@ -13,7 +13,7 @@ from itertools import pairwise
 import torch
 from torch import nn
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import whole_batches

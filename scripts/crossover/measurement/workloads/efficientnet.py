@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 from torch import nn
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask
 from crossover.measurement.workloads._inputs import IMAGENET_CLASSES, draw_normal

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import InferenceTask
 from crossover.measurement.workloads._llama import HEAD_WIDTH, HEADS, LAYERS, VOCABULARY, FixedCache, Llama

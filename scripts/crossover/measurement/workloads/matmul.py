@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import torch
 from torch import nn
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import InferenceTask

@@ -21,7 +21,7 @@ from torch.nn import functional
 from torch.optim.lr_scheduler import StepLR
 from torch.utils.data import DataLoader, Dataset
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads import whole_batches

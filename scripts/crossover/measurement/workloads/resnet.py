@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import GradientTask
 from crossover.measurement.workloads._inputs import IMAGENET_CLASSES, draw_normal

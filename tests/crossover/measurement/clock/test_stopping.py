@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from crossover.config.cells import Effort
+from crossover.config.studies import Effort
 from crossover.measurement.clock.stopping import (
     T_975_19,
     Course,

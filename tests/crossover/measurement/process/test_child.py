@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from crossover.config.cells import Cell
 from crossover.config.models import Model
+from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process import child

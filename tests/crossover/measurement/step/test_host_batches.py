@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from crossover.config.cells import Cell
 from crossover.config.models import read_model
+from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import UnsupportedError
 from crossover.measurement import remedies, workloads

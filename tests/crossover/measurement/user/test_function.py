@@ -14,8 +14,8 @@ import scipy.sparse
 import torch
 
 from crossover import Step
-from crossover.config.cells import Cell
 from crossover.config.models import Model, read_model
+from crossover.config.studies import Cell
 from crossover.config.words import AS_WRITTEN
 from crossover.errors import InvalidError, UserError
 from crossover.measurement.step.precision import Arithmetic

@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from crossover.config.cells import Cell
 from crossover.config.models import Table, read_model
+from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from crossover.config.cells import Cell
+from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.measurement.workloads import count_parameters, read_dataset
 from tiny_tasks import answer_of, cell_of, flops_of, task_of
