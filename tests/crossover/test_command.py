@@ -39,12 +39,20 @@ def test_compare_passes_its_arguments_to_the_script() -> None:
     assert build_command(["compare", "a", "b", "--output", "c"]) == [script, "a", "b", "--output", "c"]
 
 
-@pytest.mark.parametrize("line", ["disc_depth --sizs 16", "disc_depth --sizes", "a.py:f b.py:f", ""])
+@pytest.mark.parametrize("line", ["disc_depth --sizs 16", "disc_depth --sizes", "a.py:f b.py:f", "cores -- -s a", ""])
 def test_a_mistake_is_reported_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         build_command(line.split())
     assert ended.value.code
     assert len(capsys.readouterr().err.splitlines()) <= 2  # after argparse's usage line
+
+
+@pytest.mark.parametrize("option", ["--config", "-C", "--config=trials=3"])
+def test_a_second_config_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Snakemake takes the last one, and would ignore it."""
+    with pytest.raises(SystemExit, match="2"):
+        build_command(["disc_depth", "--", "-n", option, "seed=3"])
+    assert f"{option.partition('=')[0]}" in capsys.readouterr().err
 
 
 def test_an_unknown_option_is_reported_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:

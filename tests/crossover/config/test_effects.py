@@ -149,6 +149,18 @@ def test_the_advice_of_such_an_error_works(folder: Any) -> None:
     assert (config.trials, config.studies[0].trials, config.studies[0].effort) == (10, 10, {"timed_max_s": 9.0})
 
 
+def test_a_study_given_by_its_path_is_named_by_it(folder: Any) -> None:
+    folder.write(trials=3)
+    path = "studies=studies/mine.yaml"
+    text = error_line(lambda: folder.read(entries=[path, "trials=10"]))
+    assert text.endswith("of its own; give overrides={studies/mine.yaml: {trials: 10}} too")
+    overrides = "overrides={studies/mine.yaml: {trials: 10}}"
+    assert folder.read(entries=[path, "trials=10", overrides]).studies[0].trials == 10
+    assert "overrides.studies/mine.yaml.trials: 10 is more" in error_line(
+        lambda: folder.read(entries=[path, overrides])
+    )
+
+
 def test_several_studies_have_no_common_sizes(folder: Any) -> None:
     folder.write("other")
     text = error_line(lambda: folder.read(entries=["studies=[mine,other]", "sizes=[2]"]))

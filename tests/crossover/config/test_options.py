@@ -13,8 +13,11 @@ import find_largest_batch
 import measure_cell
 import train_model
 from crossover.config.options import (
+    add_cell_options,
+    cell_of_options,
     check_writable,
     memory_size,
+    new_parser,
     search_options,
     training_options,
 )
@@ -137,3 +140,31 @@ def test_the_options_of_a_training_parse_to_it() -> None:
     parsed = vars(train_model.parse_arguments([*options, "--seed=4", "--dataset=a", "--output=b"]))
     expected = {**AXIS_VALUES, **SHARED, "epochs": 2, "test_share": 0.25, "seed": 4, "isolation": "auto"}
     assert {key: parsed[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--workload=disc_mlp --mode=infer", "--mode: only a model of your own has this option; give --model, or"),
+        ("--workload=disc_mlp --unchecked", "--unchecked: only a model of your own has this option"),
+        ("--model=net.py:fixed --size=3", "--size: 3, but fixed() has no argument for a size; allowed: 1"),
+        ("--model=net.py:build --targets=y", "--table: missing; give the file that has the columns of --targets and"),
+        ("--model=net.py:function --precision=bf16", "--precision: bf16, but a function chooses its own; allowed: as_"),
+        (
+            "--model=net.py:function --execution=compile",
+            "--execution: compile, but a function runs as written; allowed:",
+        ),
+    ],
+)
+def test_an_option_without_effect_is_one_line(
+    words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("net.py").write_text("def build(n): ...\ndef fixed(): ...\ndef function(n, device): return n\n")
+    parser = new_parser("")
+    add_cell_options(parser)
+    options = parser.parse_args(["--size=2", "--device=cpu", *words.split()])
+    options.dataset = "a"
+    with pytest.raises(UserError) as caught:
+        cell_of_options(options, batch_size=1)
+    assert str(caught.value).startswith(message)
