@@ -710,7 +710,7 @@ ANSWERS = {
     ),
     "near": _many(
         "points on the x axis that the caveat is about; without a caveat, the crossings; for a ranking, the first and "
-        "last point of each range"
+        "last point of each range; for `idle_size`, the sizes"
     ),
     "winner_s": Column("step time of `winner`; for loading and copying, with data on the device", "s"),
     "loser_s": Column("step time of `loser`; for loading and copying, with data from the host", "s"),
