@@ -134,6 +134,25 @@ def test_each_summary_says_why_and_what_to_do(row: Row, tmp_path: Path, devices:
     assert f"<bdi>{why}" in first_screen
 
 
+def test_the_summary_says_between_which_cells_a_claim_was_measured(row: Row, tmp_path: Path) -> None:
+    trials = [
+        row(device="cuda", size=size, trial=trial, step_time_s=1e-3 * 1.01**trial)
+        for size in (5, 80, 2000)
+        for trial in (1, 2, 3)
+    ]
+    sides = {"of": {"size": 2000}, "over": {"size": 5}, "where": {"device": "cuda"}}
+    claim = {
+        "statement": "the GPU takes the same time at every width",
+        "source": "Somebody",
+        "published": "1",
+        "ratio_between": {"metric": "step_time_s", "range": [0.9, 1.1], **sides},
+    }
+    studies = {"disc_depth": study(claims=[claim])}
+    write_report(Run(tables_of(pd.DataFrame(trials), studies), studies, CONFIG), tmp_path, TEMPLATES, INVOCATION)
+    summary = (tmp_path / "summary.md").read_text()
+    assert re.search(r"measured 1\.00 \([^)]*\): time per step, size 2,000 over size 5 \(GPU\)", summary)
+
+
 def test_a_remedy_without_a_significant_gain_is_not_called_faster() -> None:
     unsure = {"winner": "one thread", "factor": 1.1, "factor_low": 0.9, "factor_high": 1.3}
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
