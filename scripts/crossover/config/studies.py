@@ -112,8 +112,8 @@ class Refinement:
     bisections: int = number(
         2,
         "Maximum number of sizes to add, one after another, each at the middle of a crossover's bracket on a log axis. "
-        "None is added if the crossover's interval is wider than the bracket. At a stair, stages for further trials "
-        "add sizes too.",
+        "None is added if the crossover's interval is wider than the bracket. At a stair, later stages add "
+        "sizes too.",
         ge=0,
         le=20,
     )

@@ -272,7 +272,7 @@ def test_at_a_stair_the_interval_is_the_whole_gap() -> None:
 
 
 def test_a_gap_is_a_stair_if_it_is_more_than_1_5_times_as_steep_as_both_beside_it() -> None:
-    """The gap from 4 to 8 rises by ln 1.96; its neighbours by 1 / 1.4 and 1 / 1.6 of this, or one by the same."""
+    """The gap from 4 to 8 rises by ln 1.96; its neighbours by 1 / 1.6, 1 / 1.4 or all of this."""
     for before, after, is_stair in ((1.6, 1.6, True), (1.4, 1.6, False), (1.6, 1.4, False), (1.6, 1.0, False)):
         rises = np.log(1.96) * np.array([1 / before, 1, 1 / after])
         logs = -np.log(1.4) + np.concatenate([[-rises[0] * 2, -rises[0], 0], np.cumsum(rises[1:])])
