@@ -39,8 +39,8 @@
     return choices.length ? choices : [{ key: null, title: "" }];
   };
 
-  // The series over an axis: device, label, group (the other axes that distinguish it), and cells in the order of the axis.
-  // `places` are the names of the positions on an axis without numbers. Cells measured elsewhere are separate series. Over CPU
+  // The series over an axis: device, label, group (the other axes that distinguish it), setting (the group without the machine),
+  // and cells in the order of the axis. `places` are the names of the positions on an axis without numbers. Cells measured elsewhere are separate series. Over CPU
   // cores, the CPU is one device, and other devices are repeated at each number of cores.
   page.seriesOf = (rows, elsewhere, x, steps) => {
     const axes = page.data().axes.filter((axis) => axis !== "study" && axis !== "device" && distinct(rows, axis).size > 1);
@@ -59,7 +59,11 @@
       const pooled = overCores && isCpu(row);
       const label = pooled ? allCores : row.elsewhere ? `${row.device_label} elsewhere` : row.device_label;
       const key = [label, row.elsewhere ? row.machine : "", group].join("|");
-      if (!byName.has(key)) byName.set(key, { device: pooled ? "cpu" : row.device, label, group, elsewhere: Boolean(row.elsewhere), points: [] });
+      if (!byName.has(key)) {
+        const setting = x ? named(row, groupAxes.filter((axis) => axis !== "machine")) : "";
+        const device = pooled ? "cpu" : row.device;
+        byName.set(key, { device, label, group, setting, elsewhere: Boolean(row.elsewhere), points: [] });
+      }
       const measuredAt = placesOf(row, groupAxes).filter((at) => at !== null && at >= 0);
       byName.get(key).points.push(...measuredAt.map((at) => ({ at, row: overCores ? overCoresOf(row, at, rows, steps) : row })));
     }
@@ -201,7 +205,7 @@
 
   // --- What is shown ---
 
-  const MOST_GROUPS = 3; // groups of lines all shown at first
+  const MOST_GROUPS = 3; // groups of lines all shown at first; of several machines, those of the first setting are
   const MOST_TOGETHER = 7; // groups that can all be shown at once
   const MOST_DASHED = 3; // groups told apart by dashes; with more, each gets a colour
   const DASHES = [["none", "7 5"], ["2 4", "7 4 2 4"], ["9 3 2 3", "12 4"]]; // dash patterns of lines measured here, and elsewhere
@@ -246,9 +250,15 @@
     const here = allSeries.filter((series) => !series.elsewhere);
     const groupOf = new Map(here.flatMap(({ group, points }) => points.map(({ row }) => [row.place, group])));
     const groups = [...new Set(groupOf.values())];
-    const lines = groups.length < 2 ? [] : [...(groups.length <= MOST_TOGETHER ? [page.ALL] : []), ...groups];
-    const line = lines.includes(state.line) ? state.line : groups.length > MOST_GROUPS ? groups[0] : page.ALL;
-    const isChosen = (group) => line === page.ALL || group === line;
+    // Groups that differ only by the machine can be shown together.
+    const settings = [...new Set(here.map(({ setting }) => setting))];
+    const ofMachines = distinct(rows, "machine").size > 1 && settings.length > 1 ? settings : [];
+    const together = groups.length <= MOST_TOGETHER || settings.length === 1 ? [page.ALL] : [];
+    const lines = groups.length < 2 ? [] : [...together, ...ofMachines, ...groups];
+    const narrow = groups.length > MOST_GROUPS && settings.length > 1 ? [...ofMachines, ...groups][0] : page.ALL;
+    const line = lines.includes(state.line) ? state.line : narrow;
+    const settingOf = new Map(allSeries.map(({ group, setting }) => [group, setting]));
+    const isChosen = (group) => line === page.ALL || group === line || (ofMachines.includes(line) && settingOf.get(group) === line);
     const chosenPlaces = new Set(rows.filter((row) => isChosen(groupOf.get(row.place))).map(({ place }) => place));
     const hasValue = (series) => series.points.some(({ row }) => page.pointOf(row, metric));
     const shown = !metric || metric === page.SPLIT ? []
@@ -259,7 +269,7 @@
       series.base = here.find((cpu) => cpu !== series && cpu.group === series.group && cpu.device === "cpu");
     }
     const splits = split.filter((row) => isChosen(groupOf.get(row.place))).sort((first, second) => first.size - second.size);
-    const groupName = (row) => (line === page.ALL && groups.length > 1 ? groupOf.get(row.place) : "");
+    const groupName = (row) => (groups.filter(isChosen).length > 1 ? groupOf.get(row.place) : "");
     const isSplit = metric === page.SPLIT;
     const allSizes = isSplit ? splits.map((row) => row.size) : shown.flatMap(({ points }) => points.map(({ at }) => at));
     const sizes = [...new Set(allSizes)].sort((first, second) => first - second);

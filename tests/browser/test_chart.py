@@ -148,6 +148,32 @@ def test_series_and_metric_can_be_chosen(run: Page, open_page: Open) -> None:
     assert "GPU 200 MB" in opened.readout
 
 
+@pytest.mark.parametrize(
+    ("protocols", "shown"),
+    [
+        (["resident"], "all lines"),
+        (["resident", "as_published"], "resident"),
+        (["resident", "as_published", "loaded"], "resident"),
+    ],
+)
+def test_a_chart_of_several_machines_opens_with_all_of_them(
+    row: Any, tmp_path: Path, open_page: Open, protocols: list[str], shown: str
+) -> None:
+    """The first protocol is the first that the study lists."""
+    trials = [
+        row(study="widths", protocol=protocol, machine=machine, device=device, size=size, trial=trial)
+        for machine in ("laptop", "h100", "h200")
+        for protocol in sorted(protocols)
+        for device in ("cpu", "cuda")
+        for size in (100, 400)
+        for trial in (1, 2)
+    ]
+    table = pd.DataFrame(trials).reindex(columns=list(COLUMNS))
+    opened = open_page(write_page(table, tmp_path, spec={"protocols": protocols}).path)
+    assert opened.chart.locator("[name=line]").input_value() == shown
+    assert all(any(machine in text for text in opened.texts) for machine in ("laptop", "h100", "h200"))
+
+
 def test_crossovers_are_marked_with_their_intervals(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     assert "published 700" in opened.texts

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from crossover.answers.answers import answers_of
@@ -39,6 +40,9 @@ from crossover.tables.references import KEPT, Reference, with_facts
 from crossover.tables.registry import CANDIDATES
 from crossover.tables.run_tables import RunTables, run_tables, table_of
 
+LISTED = ("variant", "protocol", "batch_size", "precision", "execution")
+"""The axes whose values a study lists, under the axis's name in the plural."""
+
 COMPARED = ["machine", *KEPT, *STARTUP_COLUMNS]
 
 
@@ -59,10 +63,10 @@ def analyse(
     `collect_searches`, and `roofs` is that of `read_roofs`. All may be empty. `studies` maps names to study files
     completed with defaults. If `grids_known` is False, no size counts as refined, as in merged runs, whose studies may
     have started with different sizes. Cells that only a study's `candidates` add are in table `candidate_cells` instead
-    of `cells`.
+    of `cells`. Series are in the order of the study, by which one of them is the first.
     """
     candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
-    all_trials = with_parameters(measurements.reset_index(drop=True))
+    all_trials = with_parameters(_in_study_order(measurements, studies).reset_index(drop=True))
     measurements = of_own_grid(all_trials, candidates)
     studies = with_x_axes(studies, measurements)
     # With the other columns, selecting the rows of each pair would take seconds.
@@ -117,6 +121,15 @@ def analyse(
     ]
     tables = replace(tables, claims=check_claims(claims, tables, runs, together))
     return replace(tables, answers=answers_of(tables, studies, together))
+
+
+def _in_study_order(trials: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """The trials of each study in the order of the values that it lists; other values, as of candidates, come last."""
+    keys = [pd.factorize(trials["study"])[0]]
+    for axis in LISTED:
+        ranks = {(name, value): rank for name, study in studies.items() for rank, value in enumerate(study[f"{axis}s"])}
+        keys.append(np.array([ranks.get(key, len(ranks)) for key in zip(trials["study"], trials[axis], strict=True)]))
+    return trials.iloc[np.lexsort(keys[::-1])]
 
 
 def _joined(first: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:

@@ -123,3 +123,30 @@ def test_candidates_change_no_other_table(row: Row) -> None:
     assert after.cells["in_play"].notna().all()
     all_trials = replace(after, measurements=pd.DataFrame([*plain, *added, lost]))
     assert [problem["kind"] for problem in list_problems(all_trials)] == ["oom"]
+
+
+@pytest.mark.parametrize("machines", [["here"], ["laptop", "h200"]])
+def test_series_are_in_the_order_of_the_study(row: Row, machines: list[str]) -> None:
+    """The rows are in the order of the alphabet, in which as_published comes before resident, and 8 before 64."""
+    protocols, batch_sizes = ["resident", "as_published"], [64, 8]
+    rows = [
+        row(machine=machine, protocol=protocol, batch_size=batch_size, device=device, size=size, trial=trial)
+        | {"step_time_s": (1e-3 if device == "cuda" else 1e-4 * size) * (1 + trial / 1000)}
+        for machine in machines
+        for protocol in sorted(protocols)
+        for batch_size in sorted(batch_sizes)
+        for size in (1, 3, 30, 100)
+        for device in ("cpu", "cuda")
+        for trial in (1, 2, 3)
+    ]
+    spec = study(figures=["times", "speedups"], protocols=protocols, batch_sizes=batch_sizes)
+    made = tables_of(pd.DataFrame(rows), {"disc_depth": spec})
+    order = [(protocol, batch_size) for protocol in protocols for batch_size in batch_sizes]
+    for table in (made.cells, made.crossovers):
+        series = table[table["cost"] == "time"] if "cost" in table else table
+        assert [*dict.fromkeys(zip(series["protocol"], series["batch_size"], strict=True))] == order
+        assert [*dict.fromkeys(table["machine"])] == machines
+    main = [answer for answer in records(made.answers) if answer["main"] and answer["kind"] == "crossover"]
+    assert main[0]["series"].startswith(
+        ("resident, batch 64", "laptop, resident, batch 64", "resident, batch 64, laptop")
+    )
