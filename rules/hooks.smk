@@ -78,7 +78,9 @@ def tell_new_answers():
 
 
 def tell_failures():
-    words = failure_words(PROGRESS.failed, PROGRESS.ended, PROGRESS.reasons, get_file("scripts/report_rows.py"), RESULTS)
+    words = failure_words(
+        PROGRESS.failed, PROGRESS.ended, PROGRESS.reasons, get_file("scripts/report_rows.py"), RESULTS
+    )
     print("", words, sep="\n", file=sys.stderr)
 
 

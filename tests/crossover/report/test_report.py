@@ -18,6 +18,7 @@ from markupsafe import escape
 from crossover.answers.vocabulary import CAVEATS, KINDS
 from crossover.claims.findings import REASONS
 from crossover.config.statuses import FLAGS
+from crossover.machine.invocation import ROOT
 from crossover.report.report import Run, write_report
 from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS
@@ -157,6 +158,18 @@ def test_a_remedy_without_a_significant_gain_is_not_called_faster() -> None:
     unsure = {"winner": "one thread", "factor": 1.1, "factor_low": 0.9, "factor_high": 1.3}
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     assert words.remedy(unsure) == "no significant gain from one thread (95 % CI 0.900 to 1.30)"
+
+
+def test_a_run_without_a_gpu_names_the_commands_for_a_machine_with_one(rows: pd.DataFrame, tmp_path: Path) -> None:
+    page = write_page(rows[rows["device"] == "cpu"], tmp_path / "my results")
+    given = "snakemake --cores 1 --config results=gpu"
+    terminal, summary = ((page.folder / name).read_text() for name in ("summary.txt", "summary.md"))
+    assert f" and run there:\n  {given}\n" in terminal
+    assert f"\n  python {ROOT}/scripts/report_rows.py 'no_gpu={page.folder}' with_gpu=gpu --output both\n" in (
+        terminal.replace("python scripts/", f"python {ROOT}/scripts/")
+    )
+    assert f" and run there:** `{given}`\n" in summary
+    assert f"and run there: <code>{given}</code>" in page.path.read_text()
 
 
 def test_a_report_names_the_host_that_measured_if_it_is_another(rows: pd.DataFrame, tmp_path: Path) -> None:
