@@ -16,7 +16,7 @@ from crossover.tables.registry import REMEDIES, SPLIT
 
 
 def bottleneck_answers(cells: pd.DataFrame, x_axis: str, together: int) -> list[Row]:
-    """The bottleneck at the first point of each series and device, and a remedy that is significantly faster.
+    """The bottleneck at the first point of each series and device, with its remedy.
 
     `together` is the number of comparisons of the study. The first answer on an accelerator is a main one, or without
     any the first on the CPU.
@@ -53,10 +53,8 @@ def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str, tog
 
 
 def _remedy(cell: dict[str, Any], together: int) -> Row:
-    """The columns on the remedy of a cell; empty if none was tried, or if none is significantly faster."""
+    """The columns on the remedy of a cell; empty if none was tried."""
     if cell["gain"] is None:
         return {}
-    gain = SampleMean.of_interval(interval_of(cell, "gain{}"), cell["remedy_trials"]).exp_interval(together)
-    if gain.mean <= 1 or (gain.low is not None and gain.low <= 1):
-        return {}
-    return {"winner": REMEDIES[cell["remedy"]], **columns_of(gain, "factor{}")}
+    gain = SampleMean.of_interval(interval_of(cell, "gain{}"), cell["remedy_trials"])
+    return {"winner": REMEDIES[cell["remedy"]], **columns_of(gain.exp_interval(together), "factor{}")}

@@ -281,9 +281,11 @@ def caveats_of_series(row: Mapping[str, Any], tables: RunTables) -> list[str]:
     """Caveats of a crossover: cells of its sides that are not ok, and flags of the cells that it rests on.
 
     These are the cells within its bracket. An estimate with a reference rests on all cells, since these give the ratio
-    of the CPUs, and so does a crossover without both ends of a bracket.
+    of the CPUs, and so does a crossover without both ends of a bracket. Without a comparison, there are none.
     """
     sides = sides_of(row, tables)
+    if row["status"] in ("incomplete", "no_accelerator"):
+        return lost_caveat(sides)
     within = _in_bracket(sides["x"], row)
     is_wide = row["pair"] == REFERENCE or None in (row["bracket_low"], row["bracket_high"])
     return lost_caveat(sides) + flags_of(sides if is_wide else sides[sides["x"].isna() | within])

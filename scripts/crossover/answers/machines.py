@@ -220,16 +220,17 @@ def _elsewhere_answer(row: dict[str, Any], gpu: str, tables: RunTables) -> Row:
         "loser": THIS_CPU if is_ahead else gpu,
         "bracket_low": row["x"],
         "measured_on": facts_of(tables.reference_cells)[row["machine"]].measured_on,
-        **with_flags(trials_columns(row["trials"]), cells_of_both(row, tables)),
+        **with_flags(trials_columns(row["trials"]), _cells_of_both(row, tables)),
     }
 
 
-def cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
+def _cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
     """The cells of a ratio with a reference: of its GPU there and of the CPU here."""
     cells = pd.concat([tables.cells, tables.reference_cells], ignore_index=True)
     same = rows_with(cells, [axis for axis in CELL_AXES if axis not in ("machine", "device")], row)
-    sides = {(row["machine"], row["contender"]), (row["baseline_machine"], row["baseline"])}
-    return same[[side in sides for side in zip(same["machine"], same["device"], strict=True)]]
+    there = (same["machine"] == row["machine"]) & (same["device"] == row["contender"])
+    here = (same["machine"] == row["baseline_machine"]) & (same["device"] == row["baseline"])
+    return same[there | here]
 
 
 HIGHEST_BOUND = 100

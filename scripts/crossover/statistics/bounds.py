@@ -44,7 +44,7 @@ def bounds_of(
     has_accelerator = {study for study, device in cells[["study", "device"]].values if not is_cpu(device)}
     rows: list[dict[str, Any]] = []
     products = {reference.facts.name: product_family(reference.facts.device_name) for reference in references}
-    with_gpu = elsewhere[[not is_cpu(device) for device in elsewhere["device"]]]
+    with_gpu = elsewhere[~elsewhere["device"].map(is_cpu).astype(bool)]
     for reference in with_roofs:
         same_product = with_gpu["machine"].map(products) == products[reference.facts.name]
         measured = {*with_gpu.loc[same_product, "study"]}

@@ -12,7 +12,7 @@ import pandas as pd
 
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
 from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.intervals import ENDS, Interval, time_over_trials
+from crossover.statistics.intervals import ENDS, Interval, interval_of, time_over_trials
 from crossover.statistics.pairings import XAxes
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
@@ -136,13 +136,18 @@ def _small_steps(ratios: pd.DataFrame, x_axis: str) -> Iterator[pd.DataFrame]:
 def host_paces(ratios: pd.DataFrame, x_axes: XAxes) -> dict[str, Interval]:
     """For each reference, the time of this CPU over that of the reference's CPU, with its 95 % interval over cells.
 
-    It is the geometric mean over the cells of all studies that `host_factors` uses. `ratios` have pair `reference`.
+    It is the geometric mean over the cells of all studies that `host_factors` uses. The interval of a single cell is
+    over its trials. `ratios` have pair `reference`.
     """
-    cells: dict[str, list[float]] = {}
+    cells: dict[str, list[Interval]] = {}
     for study, rows in ratios.groupby("study", sort=False):
         for steps in _small_steps(rows, x_axes[str(study)]):
-            cells.setdefault(str(steps["machine"].iloc[0]), []).extend(steps["ratio"].astype(float))
-    return {machine: time_over_trials(of_machine) for machine, of_machine in cells.items()}
+            of_machine = cells.setdefault(str(steps["machine"].iloc[0]), [])
+            of_machine += [interval_of(row, "ratio{}") for row in records(steps)]
+    return {
+        machine: intervals[0] if len(intervals) == 1 else time_over_trials([interval.mean for interval in intervals])
+        for machine, intervals in cells.items()
+    }
 
 
 def spanned(here: Row, there: Row) -> Row:

@@ -28,9 +28,9 @@ def tables(*rows: dict[str, Any], **studies: dict[str, Any]) -> RunTables:
     return tables_of(measurements, studies, prices={"cpu": 1.0})
 
 
-def _text(value: object) -> str:
-    """A value as text; lists are read back as arrays."""
-    return str(value.tolist() if isinstance(value, np.ndarray) else value)
+def as_text(value: Any) -> str:
+    """A value as text; a list read from Parquet is an array."""
+    return str(list(value) if isinstance(value, list | np.ndarray) else value)
 
 
 def test_the_tables_of_a_run_are_written_and_read(tmp_path: Path, row: Row) -> None:
@@ -43,7 +43,7 @@ def test_the_tables_of_a_run_are_written_and_read(tmp_path: Path, row: Row) -> N
     for name in TABLES:
         read_back, made = getattr(read, name), getattr(run, name)
         assert read_back.dtypes.to_dict() == made.dtypes.to_dict(), name
-        assert read_back.map(_text).equals(made.map(_text)), name
+        assert read_back.map(as_text).equals(made.map(as_text)), name
         assert (tmp_path / f"{name}.csv").is_file()
 
 

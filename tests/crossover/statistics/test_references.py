@@ -79,3 +79,19 @@ def test_a_side_is_significantly_faster_where_both_estimates_say_so() -> None:
         assert spanned(*pair)["crossover_high"] <= spanned(*pair)["faster_from"]
     unknown = there | {"slower_up_to": None, "sure_low": None}
     assert [spanned(here, unknown)[name] for name in SIGNIFICANT] == [None, 400, None, 400]
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        (ALWAYS, NEVER),
+        (between(80, 100, 120), crossover("reversed", 90, crossover_low=85)),
+        (crossover("edge_tie", crossover_high=50), crossover("edge_tie", crossover_low=20)),
+        (crossover("undecided"), ALWAYS),
+    ],
+)
+def test_estimates_that_contradict_each_other_are_said_to_disagree(there: Any, here: Any) -> None:
+    for pair in ((there, here), (here, there)):
+        merged = spanned(*pair)
+        assert (merged["status"], merged["caveat"], merged["caveat_at"]) == ("undecided", "estimates_disagree", [])
+    assert spanned(crossover("undecided") | {"caveat": None}, crossover("undecided"))["caveat"] is None
