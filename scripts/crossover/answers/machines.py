@@ -230,7 +230,8 @@ def _cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
     same = rows_with(cells, [axis for axis in CELL_AXES if axis not in ("machine", "device")], row)
     there = (same["machine"] == row["machine"]) & (same["device"] == row["contender"])
     here = (same["machine"] == row["baseline_machine"]) & (same["device"] == row["baseline"])
-    return same.loc[there | here]
+    both: pd.DataFrame = same[there | here]
+    return both
 
 
 HIGHEST_BOUND = 100
