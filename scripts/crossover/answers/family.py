@@ -81,4 +81,5 @@ def _others(tables: RunTables, study: Mapping[str, Any]) -> int:
         has_resident = (lines["protocol"] == PROTOCOLS[0]).any()
         transfers = int(is_transfer.sum()) if has_resident else 0
         return asked + trained + transfers + int(len(ranked) > 1)
-    return asked + trained + sum(row["kind"] != "latency" for row in comparison_answers(tables, study, together=1))
+    drawn = [row for row in comparison_answers(tables, study, together=1) if row["kind"] != "latency"]
+    return asked + trained + len(drawn)

@@ -16,8 +16,11 @@ from crossover.text import listed
 def check_effects(layers: Sequence[Layer], config: Mapping[str, Any], studies: Sequence[Study]) -> None:
     """Raise UserError if a key of the last layer, which is the command line, has no effect on any study.
 
-    Earlier layers may hold keys for studies of other runs. `config` is complete.
+    Earlier layers, and the only layer of a Snakemake module, may hold keys for studies of other runs. `config` is
+    complete.
     """
+    if len(layers) == 1:
+        return
     layer, given = layers[-1]
     names = config["studies"] if config["model"] is None else [study.name for study in studies]
     selected = dict(zip(names, studies, strict=True))

@@ -21,6 +21,7 @@ from markupsafe import Markup
 
 from crossover.answers.answers import by_relevance
 from crossover.answers.machines import ranked_series
+from crossover.answers.statements import expected_false
 from crossover.answers.thresholds import thresholds_of
 from crossover.claims.findings import NO_DATA
 from crossover.config.statuses import DISTURBED, FLAGS
@@ -120,7 +121,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     """The variables for the templates; `facts` is the content of provenance.json."""
     tables = run.tables
     answers = records(tables.answers)
-    trust = trust_of(tables.cells)
+    trust = trust_of(tables.cells, tables.answers)
     common = _common_caveats(answers, trust)
     for answer in answers:
         answer["flagged"] = not FLAGS.keys().isdisjoint(answer["caveats"])
@@ -170,8 +171,9 @@ def figure_of(path: Path) -> dict[str, Any]:
     }
 
 
-def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
-    """Counts of cells, trials per cell, failures, and cells with each flag, the most frequent first."""
+def trust_of(cells: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
+    """Counts of cells, trials per cell, failures, cells with each flag (the most frequent first), and statements."""
+    statements, false_at_most = expected_false(answers)
     trials = cells.loc[cells["trials"] > 0, "trials"]
     flags = Counter(flag for cell_flags in cells["flag_names"] for flag in cell_flags)
     statuses = Counter(cells.loc[cells["status"] != "ok", "status"])
@@ -186,6 +188,8 @@ def trust_of(cells: pd.DataFrame) -> dict[str, Any]:
         "disturbances": [(flag, count) for flag, count in flags.most_common() if flag in DISTURBED],
         "lost": sum(statuses.values()),
         "statuses": statuses.most_common(),
+        "statements": statements,
+        "false_at_most": false_at_most,
     }
 
 

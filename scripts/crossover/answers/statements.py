@@ -1,0 +1,45 @@
+"""The statements of a report that compare, and how many of them can be expected to be false by chance."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from crossover.statistics.family import FALSE_PER_STUDY
+from crossover.statistics.intervals import FASTER, SLOWER
+
+CROSSED = ("bracketed", "reversed", "multiple", "below_range", "above_range", "edge_tie")
+DIFFERENCES = {
+    **dict.fromkeys(("crossover", "best", "reference"), CROSSED),
+    "asked": (FASTER, SLOWER, "better", "worse"),
+    "ranking": ("throughout", "changes", "in_part"),
+    "transfers": ("differ",),
+    **dict.fromkeys(("loading", "copying"), ("bounds", SLOWER)),
+    **dict.fromkeys(("ratio", "setting"), (FASTER,)),
+    "latency": ("error",),
+    "throughput": ("best",),
+    "quality": ("better", "worse", "both"),
+}
+"""Kinds of answers that compare, with the statuses that state a difference. A bottleneck compares if it has a remedy."""
+
+WITHOUT_DATA = ("no_accelerator", "incomplete", "single_trial", "no_baseline", "nothing_learnt", "only_cpu")
+
+
+def comparing_answers(answers: pd.DataFrame) -> pd.DataFrame:
+    """The answers that compare, with column `states_difference`. A payback rests on a crossover and does not count."""
+    compares = answers["kind"].isin(DIFFERENCES) & ~answers["status"].isin(WITHOUT_DATA)
+    rows = answers[compares | answers["factor_low"].notna() & (answers["kind"] == "bottleneck")]
+    pairs = zip(rows["kind"], rows["status"], strict=True)
+    differs = pd.Series([status in DIFFERENCES.get(kind, ()) for kind, status in pairs], rows.index, dtype=bool)
+    is_tied = (rows["status"] == "edge_tie") & rows["reach"].isna()
+    helps = (rows["kind"] == "bottleneck") & (rows["factor_low"] > 1)
+    return rows.assign(states_difference=(differs & ~is_tied) | helps)
+
+
+def expected_false(answers: pd.DataFrame) -> tuple[int, float]:
+    """The number of statements that compare, claims with a verdict included, and how many may be false by chance.
+
+    The second number is a bound if nothing differs from anything: FALSE_PER_STUDY for each study that compares.
+    """
+    claims = answers[(answers["kind"] == "claim") & (answers["status"] != "no_data")]
+    studies = [*comparing_answers(answers)["study"], *claims["study"]]
+    return len(studies), FALSE_PER_STUDY * len(set(studies))
