@@ -29,13 +29,18 @@ def together_of(tables: RunTables, name: str, study: Mapping[str, Any], lines: S
     those of its crossovers.
     """
     p_values = [
-        *(line.p_value() for line in lines),
+        *_of_crossovers(lines, study),
         *_of_remedies(tables, study["x_axis"]),
         *_of_mistakes(tables),
         *_of_claims(tables, name, study),
         *[math.nan] * _others(tables, study),
     ]
     return holm(p_values)
+
+
+def _of_crossovers(lines: Sequence[Line], study: Mapping[str, Any]) -> Iterator[float]:
+    if asks_for_crossovers(study["figures"]):
+        yield from (p_value for line in lines if (p_value := line.p_value()) is not None)
 
 
 def _of_remedies(tables: RunTables, x_axis: str) -> Iterator[float]:

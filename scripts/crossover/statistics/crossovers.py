@@ -51,9 +51,13 @@ class Line:
     def study(self) -> str:
         return str(self.pairing.series["study"])
 
-    def p_value(self) -> float:
-        """The p-value of the hypothesis that the sides do not differ anywhere; NaN if it cannot be tested."""
-        return _advantages(self.pairing, self.pairing.x_axis, self.cost).p_value()
+    def p_value(self) -> float | None:
+        """The p-value of the hypothesis that the sides do not differ anywhere.
+
+        It is NaN if there are no intervals, and None if no size has a time on both sides.
+        """
+        advantages = _advantages(self.pairing, self.pairing.x_axis, self.cost)
+        return advantages.p_value() if len(advantages.sizes) else None
 
 
 def lines_of(

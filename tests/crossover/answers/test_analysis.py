@@ -112,7 +112,7 @@ def test_candidates_change_no_other_table(row: Row) -> None:
     candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": list(sizes[:2])}
     before = tables(*plain, disc_depth=spec)
     after = tables(*plain, *added, lost, disc_depth={**spec, "candidates": candidates})
-    for name in set(TABLES) - {"crossovers", "answers"}:
+    for name in set(TABLES) - {"crossovers", "answers", "machines"}:  # corrected for one more comparison
         kept = [column for column in TABLES[name] if name != "cells" or column not in CANDIDATES]
         assert getattr(after, name)[kept].map(str).equals(getattr(before, name)[kept].map(str)), name
     assert before.claims["verdict"].tolist() == ["reproduced"]
