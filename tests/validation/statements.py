@@ -27,8 +27,6 @@ STEP_S = 1e-3
 STEPS_OF_LATENCY = 60
 STEP_SPREAD = 0.05
 """Standard deviation of ln(latency) between the steps of a process."""
-REMEDIES = ("split_step_s", "prepared_s", "held_s", "replayed_s", "one_thread_s", "half_threads_s")
-"""Times of a step with and without remedies, none of which has an effect."""
 
 
 def studies_of(name: str) -> list[Study]:
@@ -68,7 +66,6 @@ def _trials(
             "parameters": cell.size,
             "spent_s": json.dumps(dict.fromkeys(("context", "build"), abs(0.1 + 0.01 * draw.normal()))),
             "threads": 4 if is_cpu(cell.device) else None,
-            **{name: step_s * np.exp(spread * draw.normal()) for name in REMEDIES},
             **(_latencies(cell, study, step_s, draw) if study.latency_steps else {}),
         }
 

@@ -91,7 +91,7 @@ def _study_answers(tables: RunTables, spec: Mapping[str, Any], together: int) ->
         answers.insert(0, _missing_answer(tables.cells, spec))
     if batch := _requested_batch(spec):
         answers = [_of_batch(row, batch) if row.get("main") else row for row in answers]
-    answers += bottleneck_answers(tables.cells, spec["x_axis"], together)
+    answers += bottleneck_answers(tables.cells, spec["x_axis"])
     answers += memory_answers(tables.cells) + largest_batch_answers(tables.searched_cells)
     return answers + [_claim_answer(claim) for claim in records(tables.claims)]
 

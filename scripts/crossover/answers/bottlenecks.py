@@ -9,29 +9,26 @@ import pandas as pd
 
 from crossover.answers.vocabulary import Row, estimate, trials_columns, with_flags
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, series_axes
-from crossover.statistics.intervals import SampleMean, columns_of, interval_of
 from crossover.tables.frames import on_all_cores, records
 from crossover.tables.labels import axis_label, name_by, side_word, varying
 from crossover.tables.registry import REMEDIES, SPLIT
 
 
-def bottleneck_answers(cells: pd.DataFrame, x_axis: str, together: int) -> list[Row]:
+def bottleneck_answers(cells: pd.DataFrame, x_axis: str) -> list[Row]:
     """The bottleneck at the first point of each series and device, with its remedy.
 
-    `together` is the number of comparisons of the study. The first answer on an accelerator is a main one, or without
-    any the first on the CPU.
+    The first answer on an accelerator is a main one, or without any the first on the CPU.
     """
     x_axis = "size" if x_axis == CPU_THREADS else x_axis
     axes, along = series_axes(x_axis), X_AXES[x_axis]
     rows = on_all_cores(cells).dropna(subset=["bottleneck"]).sort_values(along, kind="stable")
     varied_axes = varying(cells, axes)
-    lines = (records(line) for _, line in rows.groupby([*axes, "device"], sort=False))
-    answers = [_answer(line, varied_axes, x_axis, together) for line in lines]
+    answers = [_answer(records(line), varied_axes, x_axis) for _, line in rows.groupby([*axes, "device"], sort=False)]
     main = next((row for row in answers if row["device"] != side_word(BASELINE)), next(iter(answers), None))
     return [row | {"main": row is main} for row in answers]
 
 
-def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str, together: int) -> Row:
+def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str) -> Row:
     first, last = rows[0], rows[-1]
     bottleneck = first["bottleneck"]
     same = list(takewhile(lambda row: row["bottleneck"] == bottleneck, rows))
@@ -46,15 +43,10 @@ def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str, tog
         **estimate(first, f"{bottleneck}_share", axis_label({"x_axis": x_axis, "size_name": first["size_name"]})),
         "bracket_low": first[x_axis],
         "reach": same[-1][x_axis],
-        **_remedy(first, together),
+        "winner": REMEDIES.get(first["remedy"]),
+        "factor": first["gain"],
+        "factor_low": first["gain_low"],
+        "factor_high": first["gain_high"],
         "loser": SPLIT[last["bottleneck"]],
         **with_flags(trials_columns(min(row["remedy_trials"] for row in rows)), pd.DataFrame(rows)),
     }
-
-
-def _remedy(cell: dict[str, Any], together: int) -> Row:
-    """The columns on the remedy of a cell; empty if none was tried."""
-    if cell["gain"] is None:
-        return {}
-    gain = SampleMean.of_interval(interval_of(cell, "gain{}"), cell["remedy_trials"])
-    return {"winner": REMEDIES[cell["remedy"]], **columns_of(gain.exp_interval(together), "factor{}")}

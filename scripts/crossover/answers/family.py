@@ -1,4 +1,7 @@
-"""How many comparisons each study states, of which one is corrected for all."""
+"""How many comparisons each study states, of which each is corrected for all.
+
+Remedies do not count: one is named only if it removes the largest part of a step, which chance does not make it do.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import RatioWithin, claims_of, read_claim
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.studies import Asks
-from crossover.config.words import BASELINE, CPU_THREADS, FROM_HOST, PROTOCOLS, X_AXES, series_axes
+from crossover.config.words import BASELINE, FROM_HOST, PROTOCOLS, series_axes
 from crossover.statistics.crossovers import Line
 from crossover.statistics.family import holm
 from crossover.statistics.intervals import Interval, SampleMean, interval_of
@@ -30,7 +33,6 @@ def together_of(tables: RunTables, name: str, study: Mapping[str, Any], lines: S
     """
     p_values = [
         *_of_crossovers(lines, study),
-        *_of_remedies(tables, study["x_axis"]),
         *_of_mistakes(tables),
         *_of_claims(tables, name, study),
         *[math.nan] * _others(tables, study),
@@ -41,14 +43,6 @@ def together_of(tables: RunTables, name: str, study: Mapping[str, Any], lines: S
 def _of_crossovers(lines: Sequence[Line], study: Mapping[str, Any]) -> Iterator[float]:
     if asks_for_crossovers(study["figures"]):
         yield from (p_value for line in lines if (p_value := line.p_value()) is not None)
-
-
-def _of_remedies(tables: RunTables, x_axis: str) -> Iterator[float]:
-    """The gain of a remedy at the first point of each series and device, as in its answer."""
-    x_axis = "size" if x_axis == CPU_THREADS else x_axis
-    tried = on_all_cores(tables.cells).dropna(subset=["gain"]).sort_values(X_AXES[x_axis], kind="stable")
-    for row in records(tried.drop_duplicates([*series_axes(x_axis), "device"])):
-        yield SampleMean.of_interval(interval_of(row, "gain{}"), row["remedy_trials"]).p_value()
 
 
 def _of_mistakes(tables: RunTables) -> Iterator[float]:

@@ -19,20 +19,18 @@ DIFFERENCES = {
     "throughput": ("best",),
     "quality": ("better", "worse", "both"),
 }
-"""Kinds of answers that compare, with the statuses that state a difference. A bottleneck compares if it has a remedy."""
+"""Kinds of answers that compare, with the statuses that state a difference. A payback rests on its crossover."""
 
 WITHOUT_DATA = ("no_accelerator", "incomplete", "single_trial", "no_baseline", "nothing_learnt", "only_cpu")
 
 
 def comparing_answers(answers: pd.DataFrame) -> pd.DataFrame:
-    """The answers that compare, with column `states_difference`. A payback rests on a crossover and does not count."""
-    compares = answers["kind"].isin(DIFFERENCES) & ~answers["status"].isin(WITHOUT_DATA)
-    rows = answers[compares | answers["factor_low"].notna() & (answers["kind"] == "bottleneck")]
+    """The answers that compare, with column `states_difference`."""
+    rows = answers[answers["kind"].isin(DIFFERENCES) & ~answers["status"].isin(WITHOUT_DATA)]
     pairs = zip(rows["kind"], rows["status"], strict=True)
-    differs = pd.Series([status in DIFFERENCES.get(kind, ()) for kind, status in pairs], rows.index, dtype=bool)
+    differs = pd.Series([status in DIFFERENCES[kind] for kind, status in pairs], rows.index, dtype=bool)
     is_tied = (rows["status"] == "edge_tie") & rows["reach"].isna()
-    helps = (rows["kind"] == "bottleneck") & (rows["factor_low"] > 1)
-    return rows.assign(states_difference=(differs & ~is_tied) | helps)
+    return rows.assign(states_difference=differs & ~is_tied)
 
 
 def expected_false(answers: pd.DataFrame) -> tuple[int, float]:

@@ -65,7 +65,7 @@ FLAGS = {
         "with numbers that overflowed",
     ),
     "trials_differ": Word(
-        "the standard deviation between trials is significantly above 15 %, or the trials are of two groups that are "
+        "the standard deviation between trials is significantly above 20 %, or the trials are of two groups that are "
         "over 1.3 times apart",
         "stop other work, add trials",
         "whose times differ much from trial to trial",

@@ -139,7 +139,10 @@ SIGNS = {"sure_low": 50.0, "sure_high": 200.0}
         (SIGNS | {"low": 50.0, "high": 200.0}, "95 % CI 50 to 200"),
         (SIGNS | {"status": "reversed"}, "95 % CI 80 to 120; significantly faster up to 50, slower from 200"),
         (SIGNS | {"cost": "energy"}, "95 % CI 80 to 120; significantly more up to 50, less from 200"),
-        (SIGNS | {"kind": "reference"}, "95 % CI 80 to 120; estimated from its times elsewhere (2026-11-23) and this CPU"),
+        (
+            SIGNS | {"kind": "reference"},
+            "95 % CI 80 to 120; estimated from its times elsewhere (2026-11-23) and this CPU",
+        ),
     ],
 )
 def test_an_interval_is_followed_by_the_nearest_significant_sizes_beyond_it(

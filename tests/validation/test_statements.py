@@ -1,0 +1,34 @@
+"""A short version of check_statements.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from check_statements import StatementsCase, statement_rows
+from statements import false_statements, null_rows, report_on, studies_of
+
+from crossover.answers.statements import expected_false
+from crossover.statistics.family import FALSE_PER_STUDY
+
+
+def test_a_report_on_equal_sides_states_few_differences() -> None:
+    """Of 40 default runs, with three studies each. The limit is 0.05 a study plus 3 standard errors.
+
+    Without a correction over the study, 20 of these reports would state a difference.
+    """
+    (found,) = statement_rows(StatementsCase("config", 3, 0.1), 40, seed=0).to_dict("records")
+    assert found["false"] * 40 <= 3 * 40 * FALSE_PER_STUDY + 3 * (3 * 40 * FALSE_PER_STUDY) ** 0.5
+
+
+@pytest.mark.slow
+def test_each_study_of_all_states_few_differences() -> None:
+    """Of 30 runs of config/full.yaml; the limit is for the worst of its studies, so it is 5 standard errors."""
+    (found,) = statement_rows(StatementsCase("full", 3, 0.1), 30, seed=0).to_dict("records")
+    assert found["false_of_worst_study"] * 30 <= 30 * FALSE_PER_STUDY + 5 * (30 * FALSE_PER_STUDY) ** 0.5
+
+
+def test_the_report_says_how_many_of_its_statements_may_be_false() -> None:
+    studies = studies_of("config")
+    tables = report_on(studies, null_rows(studies, 3, 0.1, np.random.default_rng(0)))
+    statements, false_at_most = expected_false(tables.answers)
+    assert (statements, false_at_most) == (len(false_statements(tables)), pytest.approx(3 * FALSE_PER_STUDY))
