@@ -1,4 +1,4 @@
-"""Simulate claims that are known to be true, for the rate of each verdict, above all of false `differs`."""
+"""Simulate claims whose truth is known, for the rate of each verdict, above all of false ones."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ EQUAL, INSIDE, AT_END, RATIO_INSIDE, RATIO_AT_END = (
     "ratio inside",
     "ratio at an end",
 )
+LIMIT = 1.0
+BELOW: Mapping[str, float] = {"ratio below the limit": 0.8, "ratio at the limit": LIMIT, "ratio above the limit": 1.05}
+"""True ratios of claims that a ratio is below LIMIT."""
 SHAPES = ("launch_floor", "shallow")
 CELL = {"study": "simulated", "workload": "", "variant": "", "protocol": "", "execution": "", "precision": "fp32"}
 
@@ -50,7 +53,9 @@ def claim_cases() -> list[ClaimCase]:
     crossovers = [(truth, shape) for truth in (INSIDE, AT_END) for shape in SHAPES]
     return [
         ClaimCase(truth, shape, trials)
-        for truth, shape in [(EQUAL, ""), *crossovers, (RATIO_INSIDE, ""), (RATIO_AT_END, "")]
+        for truth, shape in [(EQUAL, ""), *crossovers, *((ratio, "") for ratio in (RATIO_INSIDE, RATIO_AT_END, *BELOW))]
+        for trials in (2, 3, 5)
+    ]
         for trials in (2, 3, 5)
     ]
 
@@ -81,6 +86,9 @@ def _claim(case: ClaimCase) -> tuple[dict[str, Any], tuple[int, ...]]:
     if case.truth in (RATIO_INSIDE, RATIO_AT_END):
         sides = {"slow": {"device": BASELINE}, "fast": {"device": "cuda"}}
         return claim | {"speedup_between": {**sides, "range": RATIO_RANGE}}, SIZES[-1:]
+    if case.truth in BELOW:
+        sides = {"of": {"device": BASELINE}, "over": {"device": "cuda"}}
+        return claim | {"ratio_below": {"metric": "step_time_s", **sides, "limit": LIMIT}}, SIZES[-1:]
     return claim | {"crossover_between": {"range": RANGE}}, SIZES
 
 
@@ -88,6 +96,8 @@ def _advantage(case: ClaimCase, generator: np.random.Generator) -> Callable[[Flo
     """The true ln(CPU time / GPU time) as a function of size."""
     if case.truth == EQUAL:
         return np.zeros_like
+    if case.truth in BELOW:
+        return lambda sizes: np.full(len(sizes), math.log(BELOW[case.truth]))
     low, high = RATIO_RANGE if case.truth in (RATIO_INSIDE, RATIO_AT_END) else RANGE
     at_end = case.truth in (AT_END, RATIO_AT_END)
     true = (

@@ -125,7 +125,7 @@ LATENCY = Kind(
     "Latency measured with the correct methods and with each mistake. Box: quartiles over all trials. Whiskers: 5th to "
     "95th percentile. Ring: mean. Vertical line: the correct mean. Square: 99th percentile with its 95 % interval over "
     "trials (over steps if there is one trial). Right: mean, standard deviation, 99th percentile, and the error of a "
-    "mistake's mean (grey: not significant). The error is the ratio to the correct mean in each trial; without "
-    "warm-up, it is the ratio to the mean of the later half of the same steps. Grey diamonds: published.",
+    "mistake (grey: not significant). The error is the ratio of its mean to that of as many correct steps in each "
+    "trial; without warm-up, that of the first step to the median of the later half. Grey diamonds: published.",
     _draw,
 )
