@@ -56,8 +56,6 @@ def claim_cases() -> list[ClaimCase]:
         for truth, shape in [(EQUAL, ""), *crossovers, *((ratio, "") for ratio in (RATIO_INSIDE, RATIO_AT_END, *BELOW))]
         for trials in (2, 3, 5)
     ]
-        for trials in (2, 3, 5)
-    ]
 
 
 def simulate_verdicts(case: ClaimCase, simulations: int, seed: int) -> list[str]:
