@@ -39,18 +39,18 @@ def readout_at(opened: Opened, study: str, size: str, over: str = "size") -> str
 @pytest.mark.parametrize(
     ("size", "over", "text"),
     [
-        ("400", "size", "At 400 neurons: as published: CPU 400 µs (95 % CI 390 µs to 410 µs), GPU 500 µs"),
+        ("400", "size", "At 400 neurons: resident: CPU 400 µs (95 % CI 390 µs to 410 µs), GPU 400 µs"),
         (
             "0.6 k",
             "size",
-            "At 600 neurons (between those measured): as published: CPU 600 µs, GPU 500 µs: inconclusive",
+            "At 600 neurons (between those measured): resident: CPU 600 µs, GPU 400 µs: inconclusive",
         ),
-        ("5e2", "size", "At 500 neurons (between those measured): as published: CPU 500 µs, GPU 500 µs: inc"),
-        ("0.006M", "parameters", "At 6,000 parameters (between those measured): as published: CPU 600 µs"),
+        ("5e2", "size", "At 500 neurons (between those measured): resident: CPU 500 µs, GPU 400 µs: inc"),
+        ("0.006M", "parameters", "At 6,000 parameters (between those measured): resident: CPU 600 µs"),
         (
             "6,000",
             "parameters",
-            "At 6,000 parameters (between those measured): as published: CPU 600 µs, GPU",
+            "At 6,000 parameters (between those measured): resident: CPU 600 µs, GPU",
         ),
     ],
 )

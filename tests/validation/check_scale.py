@@ -32,7 +32,7 @@ LAST_LINES = 5
 def make_grid(folder: Path, cells: int) -> None:
     """Copy the workflow to `folder`, with one trial of each of `cells` cells (a multiple of 10)."""
     copy_workflow(folder)
-    (folder / "nothing.py").write_text("def build(size, device, batch_size):\n    return lambda: None\n")
+    (folder / "nothing.py").write_text("def build(size, device, batch_size):\n    return lambda size=size: None\n")
     study = {
         "title": "Cells that do nothing",
         "question": "How much time does the workflow itself take?",
