@@ -109,8 +109,8 @@ def test_the_summary_is_the_accepted_one(page: Page) -> None:
 WHY = {
     "cuda": "launching kernels is 90 % of a GPU step at 2 linear layers and the largest part at "
     "every size measured; with batches prepared ahead, one CUDA graph is 10.0x faster (95 % CI 9.76 to 10.3)",
-    "cpu": "calling operators is 90 % of a CPU step at 2 linear layers and the largest part at every size measured; with "
-    "batches prepared ahead, 4 times the batch is 3.08x faster per sample (95 % CI 3.00 to 3.15)",
+    "cpu": "calling operators is 90 % of a CPU step at 2 linear layers and the largest part at every size measured; "
+    "with batches prepared ahead, 4 times the batch is 3.08x faster per sample (95 % CI 3.00 to 3.15)",
 }
 
 
