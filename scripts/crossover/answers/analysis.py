@@ -87,10 +87,10 @@ def analyse(
     ranked = {
         name: axis
         for name, axis in x_axes.items()
-        if asks_for_crossovers(studies[name]["figures"]) and not (name in idle and X_AXES[axis] == "size")
+        if asks_for_crossovers(studies[name]["figures"]) and _is_true_axis(axis, name, idle)
     }
     lines = lines_of(all_compared, x_axes, prices, candidates, runs)
-    lines = [line for line in lines if not (line.study in idle and X_AXES[line.pairing.x_axis] == "size")]
+    lines = [line for line in lines if _is_true_axis(line.pairing.x_axis, line.study, idle)]
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
@@ -137,10 +137,15 @@ def _joined(first: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([first, *others_with_rows], ignore_index=True) if others_with_rows else first
 
 
+def _is_true_axis(x_axis: str, study: str, idle: Collection[str]) -> bool:
+    """False over a size that changes nothing; `idle` are the studies with such a size."""
+    return not (study in idle and X_AXES[x_axis] == "size")
+
+
 def _over_true_axes(crossovers: pd.DataFrame, idle: Collection[str]) -> pd.DataFrame:
-    """The crossovers, without those over a size that changes nothing; `idle` are the studies with such a size."""
-    over_size = crossovers["x_axis"].map(X_AXES) == "size"
-    return crossovers[~(over_size & crossovers["study"].isin(idle))].reset_index(drop=True)
+    axes = zip(crossovers["x_axis"], crossovers["study"], strict=True)
+    kept = np.array([_is_true_axis(*axis, idle) for axis in axes], dtype=bool)  # an empty list would select no column
+    return crossovers[kept].reset_index(drop=True)
 
 
 def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:

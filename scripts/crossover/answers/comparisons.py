@@ -17,7 +17,7 @@ from crossover.answers.vocabulary import (
     interval_columns,
     ratio_columns,
 )
-from crossover.claims.cell_claims import ratio_of_sides
+from crossover.claims.cell_claims import interval_of_ratio, ratio_of_sides
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import Side
 from crossover.config.studies import Asks
@@ -208,7 +208,7 @@ def _speedup(baseline: Mapping[str, Any], contender: Mapping[str, Any], rows: pd
     """Time of a baseline's cell over that of a contender's, given by their axes."""
     of, over = (Side(axes, "step_time_s") for axes in (baseline, contender))
     ratio, _ = ratio_of_sides(of, over, baseline["study"], rows)
-    return ratio if isinstance(ratio, Interval) else ratio.exp_interval(together)
+    return interval_of_ratio(ratio, together)
 
 
 def _loading(tables: RunTables, together: int) -> list[Row]:
@@ -314,7 +314,7 @@ def _asked_answer(metric: str, shared: Mapping[str, Any], tables: RunTables, ask
         log_ratio, trials = ratio_of_sides(of, over, shared["study"], tables.measurements)
     except NoFindingError:
         return {}
-    ratio = log_ratio if isinstance(log_ratio, Interval) else log_ratio.exp_interval(together)
+    ratio = interval_of_ratio(log_ratio, together)
     differing = [axis for axis in asks.of if asks.of[axis] != asks.over[axis]]
     alike = [axis for axis in asks.of if axis not in differing]
     names = [name_by(side, differing) for side in (asks.of, asks.over)]

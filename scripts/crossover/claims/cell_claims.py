@@ -49,7 +49,7 @@ def check_ratio(
 
 def judge_ratio(form: RatioWithin, ratio: SampleMean | Interval, trials: int, together: int) -> Finding:
     """Compare the results of `ratio_of_sides` with a claim."""
-    interval = ratio if isinstance(ratio, Interval) else ratio.exp_interval(together)
+    interval = interval_of_ratio(ratio, together)
     below_limit = form.high - 2 * ROUNDING * abs(form.high)  # a ratio that equals the limit is not below it
     least, most = (0.0, below_limit) if form.low is None else (form.low, form.high)
     finding = judge(interval.mean, interval.low, interval.high, least, most)
@@ -78,6 +78,11 @@ def ratio_of_sides(
         return _ratio_of_counts(of_values, over_values, of.metric, over.metric), trials
     is_energy = any(side.metric.startswith("energy") for side in (of, over))
     return _ratio_over_trials(of_values, over_values, RESOLUTIONS["energy" if is_energy else "time"]), trials
+
+
+def interval_of_ratio(ratio: SampleMean | Interval, together: int) -> Interval:
+    """The interval of a ratio from `ratio_of_sides`; one of deterministic metrics needs no correction."""
+    return ratio if isinstance(ratio, Interval) else ratio.exp_interval(together)
 
 
 def rests_on_latencies(form: RatioWithin) -> bool:

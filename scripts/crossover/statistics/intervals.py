@@ -167,14 +167,17 @@ class SampleMean:
 
 def t_errors(variance: Floats, fourth: Floats, together: int = 1, confidence: float = CONFIDENCE) -> Floats:
     """Half widths of the intervals of differences, from `variance` and `fourth`; infinite where the variance is NaN."""
-    freedom = np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
-    return np.where(np.isnan(variance), np.inf, t_quantile(freedom, together, confidence) * np.sqrt(variance))
+    quantiles = t_quantile(_freedom(variance, fourth), together, confidence)
+    return np.where(np.isnan(variance), np.inf, quantiles * np.sqrt(variance))
 
 
 def p_values(means: Floats, variance: Floats, fourth: Floats) -> Floats:
     """Two-sided p-values of the hypotheses that differences are 0; arguments as for `t_errors`, NaN as the variance."""
-    freedom = np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
-    return np.asarray(2 * special.stdtr(freedom, -np.abs(means) / np.sqrt(variance)))
+    return np.asarray(2 * special.stdtr(_freedom(variance, fourth), -np.abs(means) / np.sqrt(variance)))
+
+
+def _freedom(variance: Floats, fourth: Floats) -> Floats:
+    return np.divide(variance**2, fourth, out=np.ones_like(variance), where=fourth > 0)
 
 
 def has_intervals(half_widths: Floats) -> bool:

@@ -173,7 +173,7 @@ def plan_stage(
 
     def decide(pairing: Pairing) -> tuple[Plan, Crossover]:
         study, workload = (str(pairing.series[axis]) for axis in ("study", "workload"))
-        along = _along(pairing.x_axis)
+        along = pairing.along
         points = pairing.trials[along]
         crossover = crossover_of_pairing(pairing, x=along)
         to_x = Interpolation(points, pairing.trials[pairing.x_axis])
@@ -211,7 +211,7 @@ def plan_stage(
             most = first[str(best.axes["study"])]
             for device in (best.devices[pairing.baseline], best.devices[str(pairing.contender)]):
                 for (candidate, point), added in trials_of_candidates(device, plan, crossover, most).items():
-                    axes = best.axes | {_along(best.x_axis): point} | dict(zip(CANDIDATE_AXES, candidate, strict=True))
+                    axes = best.axes | {pairing.along: point} | dict(zip(CANDIDATE_AXES, candidate, strict=True))
                     wanted[Cell(**axes)].update(added)
     in_order = sorted(wanted, key=lambda cell: cell.path)
     return {cell: sorted(wanted[cell]) for cell in in_order}, decisions
@@ -229,10 +229,6 @@ def trials_of_candidates(
                 new = set(numbers).difference(device.numbers(candidate, size))
                 added.setdefault((candidate, size), set()).update(new)
     return {key: numbers for key, numbers in added.items() if numbers}
-
-
-def _along(x_axis: str) -> str:
-    return CPU_THREADS if x_axis == CPU_THREADS else X_AXES[x_axis]
 
 
 def _plain_axes(pairing: Pairing) -> dict[str, Any]:
