@@ -17,7 +17,7 @@ from crossover.config.options import new_parser
 from crossover.config.words import HERE, is_cpu
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.references import agreeing, compare_with_references, ends_of
+from crossover.statistics.references import agreeing, ends_of, ratios_to_references, reference_lines
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.references import Reference, read_reference
 from crossover.tables.registry import SERIES_AXES
@@ -40,8 +40,10 @@ def predictions(references: Sequence[Reference]) -> pd.DataFrame:
         trials = here.trials.assign(machine=HERE)
         x_axes = dict.fromkeys(trials["study"], "size")
         cpu = trials[[is_cpu(device) for device in trials["device"]]]
-        crossovers, _ = compare_with_references(cpu, agreeing(cpu, [there]), x_axes, None)
-        for row in records(crossovers[crossovers["cost"] == "time"]):
+        elsewhere = agreeing(cpu, [there])
+        ratios = ratios_to_references(cpu, elsewhere, x_axes)
+        lines = reference_lines(cpu, elsewhere, ratios, x_axes, None)
+        for row in (row for line in lines if (row := line.row(together=1))["cost"] == "time"):
             measured = records(rows_with(headline_rows(crossovers_of(trials, x_axes)), SERIES, row))
             if measured and measured[0]["status"] in DECIDED:
                 rows.append(_compared(row, measured[0], there.facts.name, here.facts.name))

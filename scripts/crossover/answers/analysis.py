@@ -26,7 +26,7 @@ from crossover.statistics.machines import machines_of
 from crossover.statistics.payback import STARTUP_COLUMNS
 from crossover.statistics.quality import quality_table
 from crossover.statistics.ratios import ratios_of
-from crossover.statistics.references import agreeing, compare_with_references
+from crossover.statistics.references import agreeing, ratios_to_references, reference_lines
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import (
@@ -80,7 +80,7 @@ def analyse(
     standings = standings_of(all_compared, candidates, x_axes)
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     reference_trials = agreeing(measurements, references)
-    reference_crossovers, reference_ratios = compare_with_references(compared, reference_trials, x_axes, prices)
+    reference_ratios = ratios_to_references(compared, reference_trials, x_axes)
     reference_cells = with_facts(summarise(reference_trials, prices=prices, origin="reference"), references)
     bounds = bounds_of(cells, measurements, references, reference_trials)
     idle = studies_with_idle_size(measurements)
@@ -89,15 +89,16 @@ def analyse(
         for name, axis in x_axes.items()
         if asks_for_crossovers(studies[name]["figures"]) and _is_true_axis(axis, name, idle)
     }
-    lines = lines_of(all_compared, x_axes, prices, candidates, runs)
-    lines = [line for line in lines if _is_true_axis(line.pairing.x_axis, line.study, idle)]
+    own_lines = lines_of(all_compared, x_axes, prices, candidates, runs)
+    estimates = reference_lines(compared, reference_trials, reference_ratios, x_axes, prices)
+    lines = [line for line in (*own_lines, *estimates) if _is_true_axis(line.pairing.x_axis, line.study, idle)]
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
         cells=with_cell_columns(with_bottlenecks(cells, measurements), standings, CANDIDATES),
         candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
         reference_cells=reference_cells,
-        ratios=ratios_of(compared[~compared["study"].isin(ranked)], x_axes),
+        ratios=_joined(ratios_of(compared[~compared["study"].isin(ranked)], x_axes), reference_ratios),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
         searched_cells=searches,
@@ -111,7 +112,7 @@ def analyse(
         ratios=_joined(ratios_of(compared, x_axes, together), reference_ratios, bounds),
         crossovers=_joined(
             table_of_lines(lines, together),
-            _over_true_axes(_joined(reference_crossovers, _second_axes(compared, studies)), idle),
+            _over_true_axes(_second_axes(compared, studies), idle),
         ),
         machines=machines_of(_joined(cells, reference_cells), ranked, runs, together),
         latencies=latencies_of(measurements, together),

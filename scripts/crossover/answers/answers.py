@@ -123,7 +123,7 @@ def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any], together: i
     if idle and X_AXES[x_axis] == "size":
         return idle + comparison_answers(_at_one_size(tables), spec, together)
     if not asks_for_crossovers(spec["figures"]):
-        elsewhere = elsewhere_answers(tables, x_axis) if _is_cpu_alone(tables) else []
+        elsewhere = elsewhere_answers(tables, x_axis, together) if _is_cpu_alone(tables) else []
         return comparison_answers(tables, spec, together) + elsewhere + idle
     crossovers = crossover_answers(tables, spec["steps_per_run"])
     paybacks = payback_answers(tables, x_axis, has_run=spec["steps_per_run"] is not None)
@@ -134,8 +134,10 @@ def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any], together: i
             crossovers = [row for row in crossovers if row["status"] != "no_accelerator"]
         measured = crossovers + without_accelerator(tables, x_axis)
         crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
-        elsewhere = elsewhere_answers(tables, x_axis) + bound_answers(tables, x_axis)
-    further = paybacks + ranking_answers(tables, x_axis) + transfer_answers(tables, x_axis, together)
+        elsewhere = elsewhere_answers(tables, x_axis, together) + bound_answers(tables, x_axis)
+    # Beside its only CPU, GPUs measured elsewhere have the estimates, which allow for that CPU.
+    ranking = [] if alone and tables.cells["machine"].nunique() == 1 else ranking_answers(tables, x_axis)
+    further = paybacks + ranking + transfer_answers(tables, x_axis, together)
     return crossovers + best_answers(tables, x_axis, together) + further + elsewhere + idle
 
 

@@ -10,16 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crossover.answers.comparisons import comparison_answers
+from crossover.answers.machines import elsewhere_ratios
 from crossover.claims.cell_claims import ratio_of_sides, rests_on_latencies
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import RatioWithin, claims_of, read_claim
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.studies import Asks
-from crossover.config.words import BASELINE, FROM_HOST, PROTOCOLS, series_axes
+from crossover.config.words import BASELINE, FROM_HOST, PROTOCOLS, is_cpu, series_axes
 from crossover.statistics.crossovers import Line
 from crossover.statistics.family import holm
 from crossover.statistics.intervals import Interval, SampleMean, interval_of
 from crossover.statistics.latencies import LOWERS
+from crossover.statistics.references import ReferenceLine
 from crossover.tables.frames import on_all_cores, records
 from crossover.tables.registry import DETERMINISTIC
 from crossover.tables.run_tables import RunTables
@@ -29,10 +31,13 @@ def together_of(tables: RunTables, name: str, study: Mapping[str, Any], lines: S
     """The number of comparisons for which to correct each of a study's.
 
     `tables` are the study's, without crossovers, and with ratios and latencies that are not corrected. `lines` are
-    those of its crossovers.
+    those of its crossovers; estimates with GPUs measured elsewhere count only without a GPU here.
     """
+    is_alone = all(map(is_cpu, tables.cells["device"]))
+    stated = [line for line in lines if is_alone or not isinstance(line, ReferenceLine)]
     p_values = [
-        *_of_crossovers(lines, study),
+        *_of_crossovers(stated, study),
+        *(ratio.p_value() for _, ratio in elsewhere_ratios(tables, study["x_axis"]) if is_alone),
         *_of_mistakes(tables),
         *_of_claims(tables, name, study),
         *[math.nan] * _others(tables, study),

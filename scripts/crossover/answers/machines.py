@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from crossover.answers.crossovers import caveats_of_series, crossover_columns, reach_of, speedups_of
-from crossover.answers.vocabulary import Row, estimate, flags_of, interval_columns, trials_columns, with_flags
+from crossover.answers.vocabulary import Row, estimate, flags_of, ratio_columns, trials_columns, with_flags
 from crossover.config.words import BASELINE, HERE, is_cpu, series_axes
 from crossover.statistics.bounds import LAUNCH
 from crossover.statistics.bounds import PAIR as BOUND
-from crossover.statistics.intervals import INCONCLUSIVE, interval_of
+from crossover.statistics.intervals import INCONCLUSIVE, SampleMean, interval_of
 from crossover.statistics.machines import Side, is_ranking, ranked_sides, ranking_axes, sides_of, standings_along
 from crossover.statistics.references import DISAGREE, NORMAL_QUANTILE, host_factors, speedup_spread
 from crossover.statistics.references import PAIR as REFERENCE
@@ -190,47 +190,58 @@ def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) 
     return answers
 
 
-def elsewhere_answers(tables: RunTables, x_axis: str) -> list[Row]:
-    """How fast each product was elsewhere over this CPU, at the largest point of each series, as measured there."""
+def elsewhere_answers(tables: RunTables, x_axis: str, together: int) -> list[Row]:
+    """How fast each product was elsewhere over this CPU, at the largest point of each series, as measured there.
+
+    The intervals are corrected for `together` comparisons.
+    """
+    facts = facts_of(tables.reference_cells)
+    varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
+    answers = []
+    for row, ratio in elsewhere_ratios(tables, x_axis):
+        gpu, is_ahead = with_article(product_family(facts[row["machine"]].device_name)), ratio.mean >= 0
+        interval = ratio.exp_interval(together)
+        columns = ratio_columns(interval if is_ahead else interval.inverted())
+        answers.append(
+            {
+                "kind": "elsewhere",
+                "machine": row["machine"],
+                **columns,
+                "series": name_by(row, varied_axes),
+                "unit": axis_label(first_row(tables.cells) | {"x_axis": x_axis}),
+                "winner": gpu if is_ahead else THIS_CPU,
+                "loser": THIS_CPU if is_ahead else gpu,
+                "bracket_low": row["x"],
+                "measured_on": facts[row["machine"]].measured_on,
+                **with_flags(trials_columns(row["trials"]), _cells_of_both(row, tables)),
+            }
+        )
+    return answers
+
+
+def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[Row, SampleMean]]:
+    """For each series and product measured elsewhere: its row of table `ratios` at the largest point, and ln(ratio)."""
     ratios = tables.ratios[
         (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] != tables.ratios["machine"])
     ]
     products = {name: product_family(facts.device_name) for name, facts in facts_of(tables.reference_cells).items()}
     axes = [axis for axis in series_axes(x_axis) if axis != "machine"]
-    varied_axes = varying(tables.cells, axes)
-    answers = []
     for _, line in with_x(ratios, x_axis).groupby([*axes, ratios["machine"].map(products)], sort=False):
         row = first_row(line.sort_values("x", kind="stable").tail(1))
-        answers.append(
-            _elsewhere_answer(row, with_article(products[row["machine"]]), tables)
-            | {"series": name_by(row, varied_axes)}
-            | {"unit": axis_label(first_row(tables.cells) | {"x_axis": x_axis})}
+        there, here = (
+            SampleMean.of_interval(interval_of(cell, "step_time{}_s"), cell["trials"])
+            for cell in records(_cells_of_both(row, tables))
         )
-    return answers
-
-
-def _elsewhere_answer(row: dict[str, Any], gpu: str, tables: RunTables) -> Row:
-    ratio, is_ahead = interval_of(row, "ratio{}"), row["ratio"] >= 1
-    return {
-        "kind": "elsewhere",
-        "machine": row["machine"],
-        "status": "measured",
-        **interval_columns(ratio if is_ahead else ratio.inverted(), ""),
-        "winner": gpu if is_ahead else THIS_CPU,
-        "loser": THIS_CPU if is_ahead else gpu,
-        "bracket_low": row["x"],
-        "measured_on": facts_of(tables.reference_cells)[row["machine"]].measured_on,
-        **with_flags(trials_columns(row["trials"]), _cells_of_both(row, tables)),
-    }
+        yield row, here - there
 
 
 def _cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
-    """The cells of a ratio with a reference: of its GPU there and of the CPU here."""
+    """The two cells of a ratio with a reference: that of its GPU there, and that of the CPU here."""
     cells = pd.concat([tables.cells, tables.reference_cells], ignore_index=True)
     same = rows_with(cells, [axis for axis in CELL_AXES if axis not in ("machine", "device")], row)
     there = (same["machine"] == row["machine"]) & (same["device"] == row["contender"])
     here = (same["machine"] == row["baseline_machine"]) & (same["device"] == row["baseline"])
-    both: pd.DataFrame = same[there | here]
+    both: pd.DataFrame = pd.concat([same[there], same[here]])
     return both
 
 

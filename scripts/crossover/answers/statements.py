@@ -14,7 +14,7 @@ DIFFERENCES = {
     "ranking": ("throughout", "changes", "in_part"),
     "transfers": ("differ",),
     **dict.fromkeys(("loading", "copying"), ("bounds", SLOWER)),
-    **dict.fromkeys(("ratio", "setting"), (FASTER,)),
+    **dict.fromkeys(("ratio", "setting", "elsewhere"), (FASTER,)),
     "latency": ("error",),
     "throughput": ("best",),
     "quality": ("better", "worse", "both"),

@@ -36,7 +36,7 @@ KINDS = {
     "crossover": tuple(CROSSOVER_STATUSES),
     "best": tuple(CROSSOVER_STATUSES),
     "reference": tuple(CROSSOVER_STATUSES),
-    "elsewhere": ("measured",),
+    "elsewhere": COMPARED,
     "bound": ("measured",),
     "payback": ("measured",),
     "ranking": ("throughout", "changes", "in_part", INCONCLUSIVE),

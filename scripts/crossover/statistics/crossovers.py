@@ -59,6 +59,10 @@ class Line:
         advantages = _advantages(self.pairing, self.pairing.x_axis, self.cost)
         return advantages.p_value() if len(advantages.sizes) else None
 
+    def row(self, together: int) -> dict[str, Any]:
+        """The row of table `crossovers`; `together` is as for `estimate_crossover`."""
+        return _row(self, together)
+
 
 def lines_of(
     measurements: pd.DataFrame,
@@ -83,7 +87,7 @@ def lines_of(
 
 def table_of_lines(lines: Iterable[Line], together: Mapping[str, int] | None = None) -> pd.DataFrame:
     """Table `crossovers`; `together` has each study's number of comparisons to correct for, by default 1."""
-    return table_of("crossovers", [_row(line, (together or {}).get(line.study, 1)) for line in lines])
+    return table_of("crossovers", [line.row((together or {}).get(line.study, 1)) for line in lines])
 
 
 def with_costs(

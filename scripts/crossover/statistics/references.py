@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from statistics import geometric_mean
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
-from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.crossovers import Line, lines_of
 from crossover.statistics.intervals import ENDS, Interval, interval_of, time_over_trials
 from crossover.statistics.pairings import XAxes
 from crossover.statistics.ratios import ratios_of
@@ -34,38 +35,74 @@ def agreeing(measurements: pd.DataFrame, references: Sequence[Reference]) -> pd.
     return pd.concat([trials for trials in agreed if len(trials)] or [measurements.head(0)], ignore_index=True)
 
 
-def compare_with_references(
-    measurements: pd.DataFrame,
-    rows: pd.DataFrame,
-    x_axes: XAxes,
-    prices: Mapping[str, float] | None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows of tables `crossovers` and `ratios`, with pair `reference`, for this machine and each reference.
+def ratios_to_references(measurements: pd.DataFrame, rows: pd.DataFrame, x_axes: XAxes) -> pd.DataFrame:
+    """Rows of table `ratios` with pair `reference`, for this machine and each reference, with times as measured.
 
-    `rows` are the result of `agreeing`. Crossovers compare a reference's accelerator with this machine's CPU, if
-    `compare_across` allows it. Ratios compare the same sides, and each device of this machine with the same device of
-    the reference, with times as measured.
+    They compare a reference's accelerator with this machine's CPU, if `compare_across` allows it, and each device of
+    this machine with the same device of the reference. `rows` are the result of `agreeing`.
+    """
+    if rows.empty:
+        return table_of("ratios")
+    names = {*rows["machine"]}
+    ratios = ratios_of(_beside(measurements, rows), x_axes)
+    across = ratios["machine"].isin(names) & ~ratios["baseline_machine"].isin(names)
+    return ratios[across & ratios["pair"].isin(["device", "machine"])].assign(pair=PAIR)
+
+
+@dataclass(frozen=True)
+class ReferenceLine(Line):
+    """A crossover of a reference's accelerator with this machine's CPU, in a cost: all estimates of it.
 
     The CPU launches the GPU's kernels, so the time of a GPU step depends on the CPU, above all if the step is small. A
     crossover is therefore computed from GPU times that are scaled by the ratio of the CPUs' times. Its interval also
     covers the crossover computed from unscaled times, and differences between hosts in the GPU's speed-up
     (`SPEEDUP_SPREAD`; for CUDA graphs `GRAPH_SPREAD`).
     """
+
+    estimates: Sequence[Line]
+
+    def p_value(self) -> float | None:
+        """The p-value of the estimate that differs least: a side counts as faster only where all say so."""
+        p_values = [p_value for line in self.estimates if (p_value := line.p_value()) is not None]
+        return max(p_values, default=None)
+
+    def row(self, together: int) -> dict[str, Any]:
+        """The row of table `crossovers`, with pair `reference`; `together` is as for `estimate_crossover`."""
+        rows: list[Row] = [line.row(together) for line in self.estimates]
+        merged = reduce(spanned, rows)
+        return {**merged, "pair": PAIR}
+
+
+def reference_lines(
+    measurements: pd.DataFrame,
+    rows: pd.DataFrame,
+    ratios: pd.DataFrame,
+    x_axes: XAxes,
+    prices: Mapping[str, float] | None,
+) -> list[ReferenceLine]:
+    """One line per series, reference and cost. `ratios` are those of `ratios_to_references`, with the same `rows`."""
     if rows.empty:
-        return crossovers_of(rows, x_axes), ratios_of(rows, x_axes)
-    trials_here = measurements.merge(rows[SHARED].drop_duplicates(), on=SHARED)
-    columns = ["machine", *KEPT]
-    joined = pd.concat([trials_here[columns].astype(object), rows[columns].astype(object)], ignore_index=True)
-    names = set(rows["machine"])
-    ratios = _across(ratios_of(joined, x_axes), names, ("device", "machine"))
-    scaled = _beside_this_cpu(joined, ratios, x_axes)
-    tables = [
-        _across(crossovers_of(_on_other_hosts(trials, names, quantile), x_axes, prices), names, ("device",))
-        for trials in (scaled, joined)
+        return []
+    joined, names = _beside(measurements, rows), {*rows["machine"]}
+    estimates = [
+        [
+            line
+            for line in lines_of(_on_other_hosts(trials, names, quantile), x_axes, prices)
+            if line.pairing.pair == "device"
+            and line.pairing.series["machine"] in names
+            and line.pairing.baseline_machine not in names
+        ]
+        for trials in (_beside_this_cpu(joined, ratios, x_axes), joined)
         for quantile in (0.0, -NORMAL_QUANTILE, NORMAL_QUANTILE)
     ]
-    rows_of = [records(table) for table in tables]
-    return table_of("crossovers", [reduce(spanned, alike) for alike in zip(*rows_of, strict=True)]), ratios
+    return [ReferenceLine(alike[0].pairing, alike[0].cost, alike) for alike in zip(*estimates, strict=True)]
+
+
+def _beside(measurements: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """The trials of references with those of this machine that agree with one of them in SHARED."""
+    trials_here = measurements.merge(rows[SHARED].drop_duplicates(), on=SHARED)
+    columns = ["machine", *KEPT]
+    return pd.concat([trials_here[columns].astype(object), rows[columns].astype(object)], ignore_index=True)
 
 
 EAGER_SPREAD, GRAPH_SPREAD = 0.26, 0.04
@@ -213,9 +250,3 @@ def _beside_this_cpu(joined: pd.DataFrame, ratios: pd.DataFrame, x_axes: XAxes) 
         ]
         parts.append(rows.assign(step_time_s=pd.to_numeric(rows["step_time_s"]) * scales))
     return pd.concat(parts)
-
-
-def _across(table: pd.DataFrame, names: set[str], pairs: Sequence[str]) -> pd.DataFrame:
-    """The rows that compare a reference with this machine as the baseline."""
-    across = table["machine"].isin(names) & ~table["baseline_machine"].isin(names) & table["pair"].isin(pairs)
-    return table[across].assign(pair=PAIR)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -17,12 +18,14 @@ import pandas as pd
 import pytest
 
 from crossover import thresholds as thresholds_reader
+from crossover.answers.statements import comparing_answers
 from crossover.answers.thresholds import thresholds_of
 from crossover.report.report import Run, write_report
 from crossover.report.templates import amount_text, environment_of
 from crossover.statistics.bounds import bounds_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.intervals import t_quantile
 from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import agreeing
 from crossover.tables.columns import COLUMNS
@@ -152,12 +155,41 @@ def test_what_a_reference_measured_is_given(cpu_rows: Any, elsewhere: Any) -> No
         assert not of_kind(run, "bound")
 
 
+@pytest.mark.parametrize("figures", [["times"], ["latency"]])
+def test_a_gpu_elsewhere_that_is_not_significantly_faster_is_said_so(
+    cpu_rows: Any, elsewhere: Any, figures: list[str]
+) -> None:
+    """2.08 ms here over 2 ms there, with trials that differ by 10 %: a difference of 4 % is not significant."""
+    noisy = [trial | {"step_time_s": 2.08e-3 * 1.1 ** (trial["trial"] - 2)} for trial in cpu_rows]
+    run = tables(noisy, elsewhere(), figures=figures)
+    (answer,) = of_kind(run, "elsewhere")
+    assert answer["status"] == "inconclusive"
+    sentence = f"{WORDS.statement(answer)} ({WORDS.notes(answer)})"
+    assert sentence.startswith("No significant difference between an H200 as it was elsewhere and this CPU at 10,000")
+    assert "(none larger than" in sentence
+    assert "95 % CI" not in sentence
+    states = comparing_answers(run.answers).set_index("kind").loc["elsewhere", "states_difference"]
+    assert not states
+
+
+def test_ratios_to_gpus_elsewhere_are_corrected_with_all_that_a_study_says(cpu_rows: Any, elsewhere: Any) -> None:
+    """Plain differences are not corrected; equal times are, for the ratio and the estimated crossover."""
+    plain = of_kind(tables(cpu_rows, elsewhere()), "elsewhere")[0]
+    half_width, trials_here = math.log(plain["high"] / plain["low"]) / 2, plain["trials"]
+    error = math.log(1.01) * math.sqrt(2 / trials_here)
+    assert half_width == pytest.approx(float(t_quantile(2 * (trials_here - 1))) * error, rel=1e-3)
+    alike = [trial | {"step_time_s": 2e-3 * 1.01 ** (trial["trial"] - 2)} for trial in cpu_rows]
+    (tied,) = of_kind(tables(alike, elsewhere(), figures=["latency"]), "elsewhere")
+    (alone,) = of_kind(tables(alike, elsewhere()), "elsewhere")
+    assert tied["detectable"] < alone["detectable"]
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_an_answer_from_a_busy_machine_says_so_first(row: Row, cpu_rows: Any, elsewhere: Any, there: bool) -> None:
     """Two of three CPU cells had other programs on their cores."""
     busy = [trial | {"flag_names": ["busy_host"] if trial["size"] < 10_000 else []} for trial in cpu_rows]
     run = tables(busy, elsewhere()) if there else tables(busy + trials(row, "cuda", lambda _: 2e-3))
-    kinds = ("reference", "ranking") if there else ("crossover",)
+    kinds = ("reference",) if there else ("crossover",)
     for answer in (answer for kind in kinds for answer in of_kind(run, kind)):
         assert WORDS.statement(answer).startswith("On a busy machine: "), answer["kind"]
     series = thresholds_of(run, "today")["thresholds"][-1]
@@ -168,32 +200,39 @@ def test_an_answer_from_a_busy_machine_says_so_first(row: Row, cpu_rows: Any, el
         assert "busy_machine" not in answer["caveats"]
 
 
-FIRST_PLACES = "this CPU at 100 linear layers, the H200 at 10,000 linear layers; no such difference at the other sizes"
+FIRST_PLACES = "this CPU at 100 linear layers, the H200 at 10,000 linear layers"
+LAST_PLACE = "than each of this CPU and the H200 at 1,000 linear layers"
 
 
 @pytest.mark.parametrize(
     ("prices", "steps", "sentence"),
     [
-        (None, None, f"Fastest: {FIRST_PLACES}"),
-        ({"here": 1.0, "h200": 1.0}, 500, f"Cheapest: {FIRST_PLACES}"),
+        (None, None, f"Fastest: {FIRST_PLACES}; this GPU is slower {LAST_PLACE}"),
+        ({"here": 1.0, "h200": 1.0}, 500, f"Cheapest: {FIRST_PLACES}; this GPU is more expensive {LAST_PLACE}"),
     ],
 )
 def test_machines_are_ranked_by_time_or_money(
-    cpu_rows: Any, elsewhere: Any, cpu_alone: RunTables, prices: Any, steps: Any, sentence: str
+    row: Row, cpu_rows: Any, elsewhere: Any, cpu_alone: RunTables, prices: Any, steps: Any, sentence: str
 ) -> None:
-    """This CPU takes 4 us x size, the reference's CPU 1 us x size, which no answer names, and its GPU 2 ms."""
-    run = tables_of(
-        pd.DataFrame(cpu_rows), {STUDY: study(steps_per_run=steps)}, prices=prices, references=[elsewhere()]
-    )
+    """This CPU takes 4 us x size, its GPU 20 ms, the reference's CPU, which no answer names, 1 us x size, its GPU 2."""
+    rows = pd.DataFrame(cpu_rows + trials(row, "cuda", lambda _: 20e-3))
+    run = tables_of(rows, {STUDY: study(steps_per_run=steps)}, prices=prices, references=[elsewhere()])
     (answer,) = of_kind(run, "ranking")
     assert WORDS.statement(answer) == sentence
-    assert (answer["main"], answer["value"]) == (False, 2)
+    assert (answer["main"], answer["value"]) == (False, 3)
     assert not of_kind(cpu_alone, "ranking")
 
 
-def test_a_ranking_by_money_has_its_currency(cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
+def test_beside_its_only_cpu_gpus_elsewhere_have_no_ranking(with_reference: RunTables) -> None:
+    """Ranked as measured beside its own CPU, a GPU would be ahead where the estimate beside this CPU is unsure."""
+    assert not of_kind(with_reference, "ranking")
+    assert len(with_reference.machines)
+
+
+def test_a_ranking_by_money_has_its_currency(row: Row, cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
     prices = {"here": 0.01, "h200": 1.0}
-    run = tables_of(pd.DataFrame(cpu_rows), {STUDY: study()}, prices=prices, references=[elsewhere()])
+    rows = pd.DataFrame(cpu_rows + trials(row, "cuda", lambda _: 50e-3))
+    run = tables_of(rows, {STUDY: study()}, prices=prices, references=[elsewhere()])
     config = {**CONFIG, "prices": prices | {"currency": "EUR"}}
     write_report(Run(run, {STUDY: study()}, config), tmp_path, TEMPLATES)
     for name, words in (
