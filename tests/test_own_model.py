@@ -68,7 +68,7 @@ def test_the_tutorials_workflow_uses_crossover_as_a_module(project: Path) -> Non
     assert "Measured 1 of 2 trials; less than a minute left." in output
     assert output.endswith((project / "results" / "summary.txt").read_text() + "\n")
     assert (project / "answer.csv").is_file()
-    (project / "my_net.py").write_text("def build(width): return 1 / 0")
+    (project / "my_net.py").write_text("def build(width): return width / 0")
     output = snakemake(project, "--workflow-profile", f"{ROOT}/profiles/default", status=1)
     assert "my_net.py: line 1: build(8) fails: ZeroDivisionError: division by zero" in output
     assert "Failed: 2 jobs (measure_cell 2); see above." in output

@@ -82,6 +82,8 @@ class Model:
     """Those of size and batch size that an argument takes, in the order of the arguments."""
     uses_size: bool = field(default=True, compare=False)
     """False if the function never reads its argument for the size."""
+    own_batch: int | None = field(default=None, compare=False)
+    """The rows of the batch that the function builds, if they are known and the same at each size."""
 
     @property
     def is_function(self) -> bool:
@@ -163,7 +165,8 @@ def _model_of(origin: str, name: str, file: Path) -> Model:
         allowed = FUNCTION_SIGNATURE if takes else SIGNATURE
         raise UserError(
             f"{os.path.relpath(definition.file)}: line {definition.line}: {name}{definition.signature} needs "
-            f"{', '.join(arguments.missing)}, which Crossover does not pass; allowed: {allowed}"
+            f"{', '.join(arguments.missing)}, which Crossover does not pass; allowed: {allowed}; give "
+            f"{arguments.missing[0]} a default, or call it batch_size if it is the batch size"
         )
     model = Model(origin, name, "infer" if takes else "train", _size_name(file, arguments), takes=takes)
     return replace(model, **_known(name, definition, arguments)) if definition.is_exact else model
@@ -174,6 +177,7 @@ def _known(name: str, definition: Definition, arguments: Arguments) -> dict[str,
         "signature": f"{name}{definition.signature}",
         "passed": arguments.passed(definition.signature),
         "uses_size": arguments.of.get("size") not in definition.unused,
+        "own_batch": definition.own_batch,
     }
 
 

@@ -10,13 +10,14 @@ import functools
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.machinery import PathFinder
 from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from crossover.config.own_batches import Function, own_batch, own_nodes
 from crossover.errors import UserError, allowed_names
 
 SIGNATURE = "build(size, batch_size), or fewer of these arguments"
@@ -29,6 +30,10 @@ BATCH_NAMES = ("batch_size", "batchsize", "batch", "bs")
 
 KEEPING = ("cache", "lru_cache", "no_grad", "inference_mode", "enable_grad")
 """Decorators that keep a function's signature, by the last part of their name."""
+LITERALS = (
+    *(ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set),
+    *(ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp, ast.Compare),
+)
 MOST_STEPS = 20
 """Number of names, from `build = make` or an import to the next, that are followed to a definition."""
 
@@ -50,7 +55,7 @@ class Arguments:
 
         The size goes to the first argument. If that is for the batch size (BATCH_NAMES), or for another of
         FUNCTION_ARGUMENTS in a function with an argument `device`, the size goes to the first other argument without a
-        default. In a builder of models, a second argument without a default receives the batch size.
+        default.
         """
         named = [p for p in parameters.parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         names = [parameter.name for parameter in named]
@@ -62,8 +67,6 @@ class Arguments:
         first = named[0] if named[:1] == others[:1] and named and _may_be_size(named[0]) else None
         size = first.name if first else next(iter(needed), None)
         needed = [name for name in needed if name != size]
-        if needed and DEVICE not in axes and "batch_size" not in axes:
-            axes["batch_size"] = needed.pop(0)
         of = {"size": size, **axes} if size else axes
         rest = next((p.name for p in parameters.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
         return cls(of, None if DEVICE in axes else rest, tuple(needed))
@@ -113,13 +116,15 @@ class Definition:
     """False if a decorator may change the signature."""
     unused: frozenset[str] = frozenset()
     """The arguments that the body never reads."""
+    own_batch: int | None = None
+    """The rows of the batch that it builds, if they are known and the same at each size."""
 
 
 def find_definition(file: Path, name: str, wanted: str = SIGNATURE) -> Definition | None:
     """The definition that a name of a file stands for; None if it cannot be read.
 
     Imports of the user's own modules and assignments such as `build = partial(make, 3)` are followed. Raises UserError
-    if the name is missing; `wanted` is the function to add.
+    if the name is missing, or stands for no plain function; `wanted` is the function to add.
     """
     tree = parsed(file)
     bound = set(chain.from_iterable(map(_binds, ast.walk(tree))))  # including definitions within `if` and `try`
@@ -127,7 +132,18 @@ def find_definition(file: Path, name: str, wanted: str = SIGNATURE) -> Definitio
         functions = sorted(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
         hint = allowed_names(name, functions) if functions else f"add one: {wanted}"
         raise UserError(f"{os.path.relpath(file)}: there is no function {name}; {hint}")
-    return _definition(file, name, MOST_STEPS)
+    try:
+        return _definition(file, name, MOST_STEPS)
+    except _NoFunctionError as error:
+        raise UserError(f"{error}, {wanted}") from None
+
+
+class _NoFunctionError(Exception):
+    """A name stands for something that cannot be called like a function."""
+
+
+def _refuse(file: Path, node: ast.stmt, text: str, allowed: str = "a function") -> NoReturn:
+    raise _NoFunctionError(f"{os.path.relpath(file)}: line {node.lineno}: {text}; allowed: {allowed}")
 
 
 def _definition(file: Path, name: str, steps: int) -> Definition | None:
@@ -135,14 +151,38 @@ def _definition(file: Path, name: str, steps: int) -> Definition | None:
     if not nodes or not steps:
         return None
     node = nodes[-1]
-    if isinstance(node, ast.FunctionDef):
-        is_exact = all(_last_name(decorator) in KEEPING for decorator in node.decorator_list)
-        return Definition(file, node.lineno, _signature(node.args), is_exact, _unused_by(node))
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return _of_function(file, node)
     if isinstance(node, ast.ClassDef):
         return _of_class(file, node)
     if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if _is_literal(node.value) and any(getattr(target, "id", "") == name for target in targets):
+            _refuse(file, node, f"{name} is no function")
         return _of_value(file, node.value, steps - 1)
+    if isinstance(node, ast.Import):
+        _refuse(file, node, f"{name} is no function")
     return _of_import(file, node, name, steps - 1) if isinstance(node, ast.ImportFrom) else None
+
+
+def _of_function(file: Path, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Definition:
+    is_exact = all(_last_name(decorator) in KEEPING for decorator in node.decorator_list)
+    if is_exact and isinstance(node, ast.AsyncFunctionDef):
+        _refuse(file, node, f"{node.name} is an async function", "a plain one")
+    if is_exact and any(isinstance(part, ast.Yield | ast.YieldFrom) for part in own_nodes(node)):
+        _refuse(file, node, f"{node.name} is a generator, since it has a yield", "a plain function")
+    return Definition(
+        file, node.lineno, _signature(node.args), is_exact, _unused_by(node), own_batch(node, parsed(file))
+    )
+
+
+def _is_literal(value: ast.expr) -> bool:
+    """Whether an expression is a number, string or collection, which cannot be called."""
+    if isinstance(value, ast.UnaryOp):
+        return _is_literal(value.operand)
+    if isinstance(value, ast.BinOp):
+        return _is_literal(value.left) and _is_literal(value.right)
+    return isinstance(value, LITERALS)
 
 
 def _of_class(file: Path, node: ast.ClassDef) -> Definition | None:
@@ -160,7 +200,8 @@ def _of_class(file: Path, node: ast.ClassDef) -> Definition | None:
 def _of_value(file: Path, value: ast.expr, steps: int) -> Definition | None:
     """The definition of what is assigned to a name: a lambda, another name, or a `partial` of one."""
     if isinstance(value, ast.Lambda):
-        return Definition(file, value.lineno, _signature(value.args))
+        signature_read, unused = _signature(value.args), _unused_by(value)
+        return Definition(file, value.lineno, signature_read, True, unused, own_batch(value, parsed(file)))
     if isinstance(value, ast.Name):
         return _definition(file, value.id, steps)
     if not isinstance(value, ast.Call) or _last_name(value.func) != "partial" or not value.args:
@@ -182,7 +223,7 @@ def _with_arguments(made: Definition, call: ast.Call) -> Definition | None:
         left = signature(functools.partial(stand_in, *[None] * len(call.args[1:]), **keywords))
     except (ValueError, TypeError):
         return None
-    return Definition(made.file, call.lineno, left, made.is_exact)
+    return replace(made, line=call.lineno, signature=left)
 
 
 def _of_import(file: Path, statement: ast.ImportFrom, name: str, steps: int) -> Definition | None:
@@ -233,9 +274,11 @@ def _default(value: ast.expr | None) -> Any:
     return value.value if isinstance(value, ast.Constant) else Source(ast.unparse(value))
 
 
-def _unused_by(function: ast.FunctionDef) -> frozenset[str]:
+def _unused_by(function: Function) -> frozenset[str]:
     """The arguments whose names the body never reads; empty if it may read them as `locals()`."""
-    read = {node.id for part in function.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    body = [function.body] if isinstance(function, ast.Lambda) else function.body
+    names_read = (node for part in body for node in ast.walk(part) if isinstance(node, ast.Name))
+    read = {node.id for node in names_read if isinstance(node.ctx, ast.Load)}
     names = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
     return frozenset() if read & {"locals", "vars", "eval", "exec"} else frozenset(names - read)
 

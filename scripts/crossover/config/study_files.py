@@ -191,8 +191,20 @@ def _unused(model: Model | None, given: Mapping[str, Any], complete: Mapping[str
     if not model.is_sized and given.get("x_axis") in ("size", "parameters"):
         allowed = "batch_size, cpu_threads" if model.takes_batch_size else "cpu_threads"
         yield f"x_axis: {given['x_axis']}, but {model.signature} has no argument for a size; allowed: {allowed}"
-    if model.is_function and not model.uses_size and len(complete["sizes"]) > 1:
+    if not model.uses_size and len(complete["sizes"]) > 1:
         yield f"sizes: {complete['sizes']}, but {model.signature} never reads its size; use it, or give one size"
+    own_batch = _own_batch(model, given)
+    if others := [rows for rows in complete["batch_sizes"] if own_batch not in (None, rows)]:
+        instead = "read its batch size" if model.takes_batch_size else "add an argument batch_size"
+        yield (
+            f"batch_sizes: {others}, but {model.signature} builds batches of {own_batch} rows; allowed: [{own_batch}]; "
+            f"for others, {instead}"
+        )
+
+
+def _own_batch(model: Model, given: Mapping[str, Any]) -> int | None:
+    """The rows of the batch that a model comes with; None if they are not known, or its data come from a table."""
+    return None if model.is_function or given.get("data") is not None else model.own_batch
 
 
 def _is_one_name(sizes: Sequence[int | str]) -> bool:
@@ -210,8 +222,9 @@ QUESTIONS = {
 
 def _defaults_for(model: Model, sizes: Sequence[int | str], given: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a study of a model that are not given; `sizes` are those of the model."""
-    batch_sizes: Sequence[int] = [DEFAULT_BATCH_SIZE if model.batched else 1]
-    if not model.is_sized and model.takes_batch_size:
+    own_batch = _own_batch(model, given)
+    batch_sizes: Sequence[int] = [own_batch or (DEFAULT_BATCH_SIZE if model.batched else 1)]
+    if not model.is_sized and model.takes_batch_size and not own_batch:
         batch_sizes = DEFAULT_BATCH_SIZES
     defaults = {"sizes": list(sizes), "batch_sizes": list(batch_sizes), "x_axis": "size"}
     grid = {**defaults, **given}

@@ -17,6 +17,10 @@ def function(n, device): return n
 def rows(batch_size, device): return batch_size
 def alone(device): return device
 def idle(n, device): return device
+def unused(width): return 1
+def unused_with_batch(width, batch_size): return batch_size
+def own(width): return width, torch.zeros(20, 8)
+def ignored(width, batch_size): return width, torch.zeros(20, 8)
 """
 
 
@@ -66,6 +70,10 @@ def test_later_layers_replace_what_excludes_them(builders: Any) -> None:
         ("sized", [], ((16, 64, 256, 1024), (32,), "size")),
         ("sized", ["overrides={net: {precisions: [fp32, bf16]}}"], ((16, 64, 256, 1024), (32,), "size")),
         ("idle", ["sizes=4"], ((4,), (1,), "size")),
+        ("unused", ["sizes=4"], ((4,), (32,), "size")),
+        ("own", [], ((16, 64, 256, 1024), (20,), "size")),
+        ("own", ["batch_size=20"], ((16, 64, 256, 1024), (20,), "size")),
+        ("ignored", [], ((16, 64, 256, 1024), (20,), "size")),
     ],
 )
 def test_the_axis_of_a_builder_is_what_it_takes(builders: Any, name: str, entries: list[str], grid: Any) -> None:
@@ -90,6 +98,19 @@ def test_the_axis_of_a_builder_is_what_it_takes(builders: Any, name: str, entrie
         ("function", "mode=train", "mode: train, but function(n, device) returns the step itself; remove mode"),
         ("function", "batch_size=4", "batch_sizes: 4, but net.py:function has no argument batch_size; add it"),
         ("idle", "sizes=[4,8]", "sizes: [4, 8], but idle(n, device) never reads its size; use it, or give one size"),
+        ("unused", "batch_size=4", "sizes: [16, 64, 256, 1024], but unused(width) never reads its size; use it, or give"),
+        ("unused_with_batch", "sizes=[4,8]", "sizes: [4, 8], but unused_with_batch(width, batch_size) never reads its"),
+        (
+            "own",
+            "batch_size=7",
+            "batch_sizes: [7], but own(width) builds batches of 20 rows; allowed: [20]; for others, add an argument",
+        ),
+        ("own", "batch_sizes=[1,20,64]", "batch_sizes: [1, 64], but own(width) builds batches of 20 rows; allowed: [2"),
+        (
+            "ignored",
+            "batch_size=7",
+            "batch_sizes: [7], but ignored(width, batch_size) builds batches of 20 rows; allowed: [20]; for others, re",
+        ),
         ("sized", "overrides={other: {sizes: [3]}}", "overrides: 'other' is unknown; allowed: mine, net"),
         ("sized", "overrides={mine: {sizes: [3]}}", "overrides: 'mine' is not selected; allowed: net, or select it"),
     ],
@@ -97,6 +118,12 @@ def test_the_axis_of_a_builder_is_what_it_takes(builders: Any, name: str, entrie
 def test_what_a_builder_does_not_take_is_refused(builders: Any, name: str, entry: str, message: str) -> None:
     text = error_line(lambda: builders.read(entries=[f"model=net.py:{name}", entry]))
     assert text.startswith(f"--config: {message}")
+
+
+def test_a_table_gives_batches_of_any_size(builders: Any) -> None:
+    (builders.path / "rows.csv").write_text("a,b\n" + "1,2\n" * 9)
+    data = f"data={{file: {builders.path / 'rows.csv'}, targets: b}}"
+    assert builders.read(entries=["model=net.py:own", "batch_size=7", data]).studies[0].batch_sizes == (7,)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from elsewhere import given
 SIZES = [8, 16]
 
 def build(size, batch_size):
-    return None
+    return size, batch_size
 
 def fixed():
     return None
@@ -77,7 +77,11 @@ def test_models_of_modules_and_libraries_need_no_file(text: str, title: str) -> 
             "net.py:biuld",
             "net.py: there is no function biuld; allowed: build, fixed, greedy, late (did you mean 'build'?)",
         ),
-        ("net.py:greedy", "net.py: line 12: greedy(size, batch_size, more) needs more, which"),
+        (
+            "net.py:greedy",
+            "net.py: line 12: greedy(size, batch_size, more) needs more, which Crossover does not pass; allowed: "
+            "build(size, batch_size), or fewer of these arguments; give more a default, or call it batch_size if",
+        ),
         ("torn.py:build", "torn.py: line 1: not valid Python"),
     ],
 )

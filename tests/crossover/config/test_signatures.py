@@ -41,7 +41,7 @@ def called(file: Path) -> Any:
         ("def build(batch): return batch", 32),
         ("def build(width): return width", 7),
         ("def build(width, batch_size): return width, batch_size", (7, 32)),
-        ("def build(width, rows): return width, rows", (7, 32)),
+        ("def build(width, bs): return width, bs", (7, 32)),
         ("def build(batch_size, width): return batch_size, width", (32, 7)),
         ("def build(width=64, batch_size=1): return width, batch_size", (7, 32)),
         ("def build(width, depth=3): return width, depth", (7, 3)),
@@ -122,6 +122,65 @@ def test_imports_from_files_of_the_user_are_followed(file: Path) -> None:
 def test_arguments_that_a_body_never_reads_are_known(file: Path) -> None:
     file.write_text("def build(n, device):\n    return lambda: device\n\ndef other(n):\n    return locals()\n")
     assert [getattr(find_definition(file, name), "unused", None) for name in ("build", "other")] == [{"n"}, set()]
+    for text in ("build = lambda n: 3", "def make(n):\n    del n\nbuild = partial(make)", "def build(n):\n    n = 3"):
+        file.write_text(HEAD + text)
+        definition = find_definition(file, "build")
+        assert definition is not None
+        assert definition.unused == {"n"}, text
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("async def build(n): return n", "line 1: build is an async function; allowed: a plain one"),
+        ("@cache\nasync def build(n): return n", "line 2: build is an async function; allowed: a plain one"),
+        ("async def make(n): return n\nbuild = make", "line 1: make is an async function; allowed: a plain one"),
+        ("async def make(n): return n\nbuild = partial(make, 3)", "line 1: make is an async function; allowed: a pl"),
+        ("def build(n):\n    for i in n:\n        yield i", "line 1: build is a generator, since it has a yield; allo"),
+        ("build = 3", "line 1: build is no function; allowed: a function"),
+        ("build = -1.5 * 2", "line 1: build is no function; allowed: a function"),
+        ("build: str = 'net'", "line 1: build is no function; allowed: a function"),
+        ("build = make = {'net': max}", "line 1: build is no function; allowed: a function"),
+        ("make = None\nbuild = make", "line 1: make is no function; allowed: a function"),
+        ("import json as build", "line 1: build is no function; allowed: a function"),
+    ],
+)
+def test_what_is_no_plain_function_is_one_line(file: Path, text: str, refused: str) -> None:
+    file.write_text(text)
+    line = error_line(find_definition, file, "build")
+    assert line.startswith(f"net.py: {refused}")
+    assert line.endswith(", build(size, batch_size), or fewer of these arguments")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@elsewhere.synchronous\nasync def build(n): return n",
+        "def build(n):\n    def rows():\n        yield n\n    return rows",
+        "build, make = max, 3",
+        "build = make() or 3",
+        "build = None\nif True:\n    def build(n): return n",
+    ],
+)
+def test_what_may_be_a_function_is_accepted(file: Path, text: str) -> None:
+    file.write_text(text)
+    find_definition(file, "build")
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("def build(size, foo): return size, foo", ("foo",)),
+        ("def build(size, foo, batch): return size, foo, batch", ("foo",)),
+        ("def build(batch, size, rows): return batch, size, rows", ("rows",)),
+        ("build = lambda size, depth: size * depth", ("depth",)),
+    ],
+)
+def test_only_a_name_of_batches_receives_the_batch_size(file: Path, text: str, missing: tuple[str, ...]) -> None:
+    file.write_text(text)
+    definition = find_definition(file, "build")
+    assert definition is not None
+    assert Arguments.of_signature(definition.signature).missing == missing
 
 
 def test_a_missing_name_is_one_line(file: Path) -> None:
