@@ -177,16 +177,19 @@ def _draw_speedups(view: StudyView) -> Figure:
     ratios = _compared_with_cpu(view.tables.ratios)
     references = facts_of(view.tables.reference_cells)
     has_several_baselines = ratios["baseline"].nunique() > 1
+    looks = looks_of(view.cells, BY_EXECUTION[1])
 
     def make_line(rows: pd.DataFrame, name: str, look: Look) -> Line:
         first = first_row(rows)
-        baseline = first["baseline"]
+        baseline, host = first["baseline"], ""
         if first["pair"] == REFERENCE:
             gpu = f"measured elsewhere ({first['machine']}): {short_name(references[first['machine']].device_name)}"
-            name = ", ".join([gpu, *name.split(", ")[1:]])
-            look = replace(look, dashes="--")
-        if has_several_baselines:
-            name = f"{name} over the {side_word(baseline)}"
+            side_names = 2 if view.has_several_machines else 1
+            name = ", ".join([gpu, *name.split(", ")[side_names:]])
+            host = f" of {first['baseline_machine']}" if view.has_several_machines else ""
+            look = replace(looks({**first, "machine": first["baseline_machine"]}), dashes="--")
+        if has_several_baselines or host:
+            name = f"{name} over the {side_word(baseline)}{host}"
         dashes = look.dashes if baseline == BASELINE else side_look(baseline)[1]
         return ratio_line(view, rows, name, replace(look, dashes=dashes))
 
@@ -195,7 +198,7 @@ def _draw_speedups(view: StudyView) -> Figure:
         mark_published_crossover(axes, view)
 
     per_panel, per_line = BY_EXECUTION
-    panels = arrange(view, ratios, make_line, (per_panel, [*per_line, "baseline"]), decorate)
+    panels = arrange(view, ratios, make_line, (per_panel, [*per_line, "baseline", "baseline_machine"]), decorate)
     return draw_panels(view, panels, "speed-up over the CPU", TIMES_AS_FAST, x_label=view.x_label_with_devices())
 
 

@@ -143,7 +143,7 @@ def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str,
     """A function from a row to the look of its line.
 
     If only devices vary, a line has its device's colour. Otherwise the first varying axis determines the colour, the
-    second the dashes, and the third the marker.
+    second the dashes, and the third the marker. A value that no cell has, such as the name of a reference, ranks last.
     """
     varied = varying(cells, axes)
     if not set(varied) - {"device"}:
@@ -152,7 +152,8 @@ def looks_of(cells: pd.DataFrame, axes: Iterable[str]) -> Callable[[Mapping[str,
     scales = (PALETTE, DASHES, MARKERS)
 
     def look(row: Mapping[str, Any]) -> Look:
-        row_ranks = [of_value[row[axis]] for axis, of_value in zip(varied, ranks, strict=True)]
+        values = [(row[axis], of_value) for axis, of_value in zip(varied, ranks, strict=True)]
+        row_ranks = [of_value.setdefault(value, len(of_value)) for value, of_value in values]
         return Look(*(scale[rank % len(scale)] for scale, rank in zip(scales, row_ranks, strict=False)))
 
     return look

@@ -70,6 +70,29 @@ def test_references_are_dashed(view_of: View, power_laws: PowerLaws) -> None:
     assert {line.get_linestyle() for line in axes.lines if "elsewhere" in str(line.get_label())} == {"--"}
 
 
+def test_a_reference_beside_several_machines_has_a_line_over_the_cpu_of_each(
+    view_of: View, power_laws: PowerLaws
+) -> None:
+    """The CPU of machine b takes twice the time of that of a, so the speed-up over it is twice as high."""
+    facts = Facts("far", "Brand G1", "Brand C1", 16, "2026-11-23", "2", "3", None, "Linux", None, None)
+    rows = power_laws(SIZES).assign(model_key="key")
+    cpu = rows[rows["device"] == "cpu"]
+    here = pd.concat([cpu.assign(machine="a"), cpu.assign(machine="b", step_time_s=2 * cpu["step_time_s"])])
+    view = view_of(here, references=[Reference(facts, rows.assign(machine="far"))])
+    (axes,) = FIGURES["speedups"].draw(view).axes
+
+    shown = {label: points for label, points in labelled(axes).items() if "far" in label}
+    name = "measured elsewhere (far): Brand G1 over the CPU of"
+    assert shown == {
+        f"{name} a": pytest.approx({2: 0.1, 4: 1, 8: 10}),
+        f"{name} b": pytest.approx({2: 0.2, 4: 2, 8: 20}),
+    }
+    colours = {line.get_color() for line in axes.lines if "far" in str(line.get_label())}
+    assert len(colours) == 2
+    (by_time,) = FIGURES["machines"].draw(view).axes
+    assert sorted(words(by_time)) == ["CPU of a", "CPU of b", "CPU of far", "GPU of far"]
+
+
 def test_machines_are_drawn_by_time_or_money_with_named_lines(view_of: View, power_laws: PowerLaws) -> None:
     """A step of 1 ms at 0.36 per hour costs 0.1 per million steps."""
     facts = Facts("far", "Brand G1", "Brand C1", 16, "2026-11-23", "2", "3", None, "Linux", None, None)
