@@ -66,6 +66,7 @@ FORMS = {
     "after --resources": "--cores 1 -n --resources gpu=1",
     "between --config and --resources": "-n --config effort=quick 'studies=[disc_depth]' --cores 1 --resources gpu=1",
     "another results folder": "--cores 1 -n --config effort=quick results=results/two",
+    "devices of this machine": "--cores 1 -n --config effort=quick 'devices=[cpu]'",
     "one entry": "--cores 1 -n --config=effort=quick results/report.html",
     "after targets": "-n --config effort=quick --cores 1 -- everything",
 }
@@ -76,8 +77,9 @@ def test_the_command_for_another_machine_can_be_pasted(
     workflow: WorkflowCopy, paste: Callable[[str, Path], str], form: str
 ) -> None:
     words = shlex.split(FORMS[form].replace("results/report.html", "gpu/report.html"))
-    given = this_invocation(words, str(workflow.path), {}).into("gpu")
+    given = this_invocation(words, str(workflow.path), {}).into("gpu", without=["devices"])
     output = paste(given, workflow.path)
+    assert "devices" not in given
     assert "Measuring disc_depth" in output
     assert "gpu/report.html" in output
     assert "results/report.html" not in output

@@ -58,30 +58,42 @@ class Invocation:
     typed: str | None = None
     """The command line of `crossover`, without secrets; None for a run that was started with Snakemake."""
 
-    def into(self, results: str) -> str:
-        """The command that measures the same into another results folder."""
+    def into(self, results: str, without: Sequence[str] = ()) -> str:
+        """The command that measures the same into another results folder, without the entries of some config keys."""
         words = shlex.split(self.command if self.typed is None else self.typed)
+        dropped = ["results", *without]
         if self.typed is not None:
-            return shlex.join(_inserted(words, ["--results", results]))
+            return shlex.join(_inserted(_without_options(words, dropped), ["--results", results]))
         environment = ""
         if words[0].startswith(f"{PROFILE}="):
             environment = f"{PROFILE}={shlex.quote(words.pop(0).partition('=')[2])} "
-        return environment + shlex.join(_with_config(words, "results", results))
+        return environment + shlex.join(_with_config(words, f"results={results}", dropped))
 
 
-def _with_config(words: Sequence[str], key: str, value: str) -> list[str]:
-    """Snakemake's command with an entry of --config; only the last --config counts."""
+def _without_options(words: Sequence[str], keys: Sequence[str]) -> list[str]:
+    """The command line of `crossover` without the options of some config keys."""
+    end = words.index("--") if "--" in words else len(words)
+    options = [f"--{key}" for key in keys]
+    values = [number + 1 for number in range(end) if words[number] in options]
+    kept = [n for n in range(end) if n not in values and words[n].partition("=")[0] not in options]
+    return [*(words[number] for number in kept), *words[end:]]
+
+
+def _with_config(words: Sequence[str], added: str, dropped: Sequence[str]) -> list[str]:
+    """Snakemake's command with an entry of --config and without those of other keys; only the last --config counts."""
     end = words.index("--") if "--" in words else len(words)
     starts = [number for number in range(end) if re.match("--config(=|$)|-C", words[number])]
     if not starts:
-        return _inserted(words, ["--config", f"{key}={value}"])
+        return _inserted(words, ["--config", added])
     first = starts[-1] + 1
     # Words after an option with its entry in the same word, `--config=KEY=VALUE`, are targets.
     entry = re.sub("^(--config=?|-C)", "", words[first - 1])
     last = first if entry else next((number for number in range(first, end) if words[number].startswith("-")), end)
-    entries = [word for word in [entry, *words[first:last]] if word and not word.startswith(f"{key}=")]
+    entries = [word for word in [entry, *words[first:last]] if word and word.partition("=")[0] not in dropped]
+    if entry and not entries:
+        return [*words[: first - 1], f"--config={added}", *words[first:]]
     others = words if entry else [*words[: first - 1], *words[last:]]
-    return _inserted(others, ["--config", *entries, f"{key}={value}"])
+    return _inserted(others, ["--config", *entries, added])
 
 
 def _inserted(words: Sequence[str], options: Sequence[str]) -> list[str]:

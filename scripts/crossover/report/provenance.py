@@ -90,7 +90,7 @@ def provenance(
             "command": invocation.command,
             "folder": invocation.folder,
             "in_checkout": Path(invocation.folder) == ROOT,
-            "on_a_gpu": invocation.into("gpu"),
+            "on_a_gpu": invocation.into("gpu", without=["devices"]),
             "again": invocation.into("again"),
         },
         "code": asdict(checkout) | {"code_version": checkout.code_version},

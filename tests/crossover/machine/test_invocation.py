@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
+from snakemake.cli import get_argument_parser
 
+from crossover.command import build_command
 from crossover.machine import invocation
 from crossover.machine.invocation import (
     INVOCATION,
@@ -54,6 +57,56 @@ def test_the_command_includes_a_profile_from_the_environment() -> None:
 )
 def test_the_command_is_quoted_for_a_shell_and_hides_secrets(given: list[str], shown: str) -> None:
     assert this_invocation(given, "/here", {}).command == f"snakemake {shown}"
+
+
+def config_of(command: str) -> tuple[dict[str, str], list[str]]:
+    """The entries of --config and the targets of Snakemake's command, as Snakemake reads them."""
+    words = shlex.split(command)
+    options = get_argument_parser([]).parse_args(words[words.index("snakemake") + 1 :])
+    return dict(entry.split("=", 1) for entry in options.config or ()), [*options.targets]
+
+
+@pytest.mark.parametrize(
+    ("given", "entries", "targets"),
+    [
+        ("--config devices=[cpu]", {}, []),
+        ("--config 'devices=[cpu]' --cores 1", {}, []),
+        ("--config effort=quick devices=[cpu] trials=3 --cores 1", {"effort": "quick", "trials": "3"}, []),
+        ("--config devices=cpu results=two effort=quick", {"effort": "quick"}, []),
+        ("-C trials=3 devices=[cpu] --cores 1", {"trials": "3"}, []),
+        ("-Cdevices=[cpu] everything", {}, ["everything"]),
+        ("--resources gpu=1 --config=devices=[cpu] everything", {}, ["everything"]),
+        ("--config devices=[cpu] trials=3 --cores 1 -- everything", {"trials": "3"}, ["everything"]),
+        ("--config 'overrides={mine: {devices: [cpu]}}'", {"overrides": "{mine: {devices: [cpu]}}"}, []),
+        ("--cores 1 everything", {}, ["everything"]),
+    ],
+)
+def test_the_command_for_a_gpu_chooses_no_devices(given: str, entries: dict[str, str], targets: list[str]) -> None:
+    run = Invocation(f"snakemake {given}", "/here", DIRTY)
+    assert config_of(run.into("gpu", without=["devices"])) == ({**entries, "results": "gpu"}, targets)
+    assert config_of(run.into("again"))[0] == {**config_of(run.command)[0], "results": "again"}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("--devices cpu", ""),
+        ("--devices=cpu", ""),
+        ("--effort quick --devices cpu --trials 3", " --effort quick --trials 3"),
+        ("--results two --devices=[cpu] --trials=3", " --trials=3"),
+        ("--devices cpu -- --cores 4", ""),
+        ("--effort quick", " --effort quick"),
+    ],
+)
+def test_the_command_of_crossover_for_a_gpu_chooses_no_devices(given: str, kept: str) -> None:
+    run = Invocation("snakemake", "/here", DIRTY, typed=f"crossover disc_depth {given}")
+    end = " -- --cores 4" if "--cores" in given else ""
+    command = run.into("gpu", without=["devices"])
+    assert command == f"crossover disc_depth{kept} --results gpu{end}"
+    words = build_command(shlex.split(command)[1:])
+    assert "results=gpu" in words
+    assert not [word for word in words if word.startswith("devices")]
+    assert run.into("again").count("--devices") == given.count("--devices")
 
 
 def git(folder: Path, *arguments: str) -> str:
