@@ -65,7 +65,7 @@ def environment_of(templates: Path, html: bool = False) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {**FILTERS, "alike": alike, "metric": metric_title, "yaml": as_yaml}
+    environment.filters |= {**FILTERS, "alike": alike, "merged": merged, "metric": metric_title, "yaml": as_yaml}
     environment.globals |= {
         "flags": {name: word.count for name, word in FLAGS.items()},
         "statuses": {name: word.count for name, word in STATUSES.items()},
@@ -78,12 +78,25 @@ def environment_of(templates: Path, html: bool = False) -> Environment:
 
 
 def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Group answers by kind, status, cost, sides and device."""
+    """Group answers whose sentences differ at most in their numbers and in the series."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for answer in answers:
-        key = tuple(answer[name] for name in ("kind", "status", "cost", "winner", "loser", "device"))
+        key = *(answer[name] for name in IN_SENTENCE), answer["reach"] is None, not answer["compared_at"]
         groups.setdefault(key, []).append(answer)
     return list(groups.values())
+
+
+IN_SENTENCE = ("kind", "status", "cost", "winner", "loser", "device", "quantity", "place")
+
+
+def merged(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One answer for a group of `alike`: the first, with what each allows, all points of comparison and `every_value`."""
+    return {
+        **answers[0],
+        "detectable": max((answer["detectable"] for answer in answers if answer["detectable"]), default=None),
+        "compared_at": sorted({point for answer in answers for point in answer["compared_at"]}),
+        "every_value": [answer["value"] for answer in answers],
+    }
 
 
 def known_ends(answer: Mapping[str, Any]) -> tuple[float | None, float | None]:
@@ -203,6 +216,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "listed": listed,
     "number": number_text,
     "off": off_text,
+    "off_percent": lambda ratio: percent_text(abs(ratio - 1)),
     "percent": percent_text,
     "rate": rate_text,
     "seconds": seconds_text,

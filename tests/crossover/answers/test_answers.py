@@ -17,7 +17,7 @@ from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import CAVEATS, KINDS, by_importance, flags_of
 from crossover.config.statuses import FLAGS
 from crossover.report.study_rows import bar_of, row_of
-from crossover.report.templates import environment_of
+from crossover.report.templates import alike, environment_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.quality import quality_table
 from crossover.tables.columns import Training, arrow_schema
@@ -399,7 +399,9 @@ def test_transfers_have_answers_of_their_own_and_none_on_a_cpu(row: Row) -> None
     ]
     beginning = "Transfer from pageable host memory and back, not the network, is the bottleneck on the GPU: "
     assert WORDS.statement(copying[1]) == f"{beginning}it takes 75 % of a step"
-    assert WORDS.summed(copying) == "transfer from host memory and back takes 50 % to 75 % of a step on the GPU"
+    from_pageable = [copying[1], copying[1] | {"value": 0.8}]
+    assert WORDS.summed(from_pageable) == f"{beginning}it takes 75 % to 80 % of a step"
+    assert len(alike([*copying, *from_pageable])) == 2
 
 
 def latencies(row: Row, cold: float, **values: Any) -> list[dict[str, Any]]:
@@ -440,6 +442,24 @@ def test_the_effects_of_mistakes_on_a_latency(row: Row) -> None:
     expected = "“transfer in the loop” has no significant effect on the GPU (none larger than 41 %)"
     assert WORDS.statement(found[1]) == expected
     assert {answer["status"] for answer in of_kind(answers(latencies(row, 1), spec), "latency")} == {"none_found"}
+
+
+def test_mistakes_on_many_machines_are_summarised_by_mistake(row: Row) -> None:
+    """Each line has the range of its effect, or the largest effect that the interval of any machine allows."""
+    found = of_kind(answers(latencies(row, 5), study(figures=["latency"])), "latency")
+    larger = [answer | {"series": "b", "value": 2 * answer["value"], "detectable": 0.9} for answer in found]
+    assert [WORDS.summed(group) for group in alike(found + larger)] == [
+        "Without warm-up, the first step takes 5.01 to 10.0x the median on the GPU",
+        "“transfer in the loop” has no significant effect on the GPU (none larger than 90 %)",
+        "“no synchronisation” has no significant effect on the GPU (none larger than 90 %)",
+    ]
+
+
+def test_ratios_without_a_significant_difference_are_summarised_as_such(row: Row) -> None:
+    rows = trials(row, 4e-3, device="cpu") + trials(row, 4.001e-3, device="cuda")
+    ratio = only(answers(rows, study(figures=["comparison"])), "ratio")
+    said = WORDS.summed([ratio, ratio | {"detectable": 0.5}])
+    assert said == "No significant difference between CPU and GPU (none larger than 50 %)"
 
 
 def test_a_single_trial_cannot_show_the_effect_of_a_mistake(row: Row) -> None:
@@ -710,7 +730,11 @@ def test_an_answer_on_tuned_devices_names_the_sizes_at_which_they_are_compared(s
     best = only(answers([*series(5e-3), *at_two], with_candidates((100, 10_000))), "best")
     assert (best["status"], best["compared_at"]) == ("below_range", [100, 10_000])
     assert "GPU faster at 100 and 10,000 linear layers, 2.00 to 200x" in WORDS.statement(best)
-    assert "at every size compared" in WORDS.summed([best, best])
+    other = best | {"series": "batch 8", "compared_at": [100, 1000]}
+    (group,) = alike([best, other, best | {"compared_at": []}])[:1]
+    assert WORDS.summed(group) == (
+        "Tuned: GPU faster at every size compared (compared at 100, 1,000 and 10,000 linear layers)"
+    )
     assert "compared at 100 and 10,000 linear layers" in WORDS.notes(best | {"status": "edge_tie"})
     everywhere = only(answers([*series(5e-3), *graphs(row, 5e-5)], with_candidates()), "best")
     assert everywhere["compared_at"] == []

@@ -213,7 +213,7 @@ def test_many_answers_are_summarised(rows: pd.DataFrame, tmp_path: Path) -> None
     write_report(Run(tables_of(pd.concat(lines), studies), studies), tmp_path, TEMPLATES)
     of_steps = "GPU faster above 2,000 to 3,600 neurons, by series"
     of_runs = "in a run of 20,000 steps, start-up included: GPU faster above 2,140 to 3,730 neurons, by series"
-    paid_back = "GPU ahead after 1,250 to 6,250 steps"
+    paid_back = "GPU ahead after 1,250 to 6,250 steps at 4,000 neurons"
     html, summary = ((tmp_path / name).read_text() for name in ("report.html", "summary.md"))
     for words in (of_steps, of_runs, paid_back):
         assert f"<em>5 of 5 series:</em> <strong>{escape(words)}</strong>" in html
