@@ -15,7 +15,7 @@ from pathlib import Path
 
 from crossover.machine.locks import describe_holder, folder_of_locks, locked, make_folder, write_note
 
-BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID", "KUBERNETES_SERVICE_HOST")
+BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID")
 
 HANDED_DOWN = "CROSSOVER_TURNS"
 """Environment variable that tells the jobs of this machine the name of their lock."""

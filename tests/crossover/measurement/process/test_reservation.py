@@ -51,6 +51,7 @@ def test_a_gpu_is_reserved_with_its_cpus_and_as_many_threads() -> None:
     [
         ("auto", {}, "server"),
         ("auto", {"SLURM_JOB_ID": "7"}, "process"),
+        ("auto", {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "server"),  # any container of a cluster has it
         ("server", {"SLURM_JOB_ID": "7"}, "server"),
     ],
 )
