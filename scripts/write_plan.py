@@ -7,7 +7,6 @@ from typing import Any
 
 from crossover.config.published_rows import read_published_rows
 from crossover.errors import logged
-from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.plan.plan_file import Plan
 from crossover.plan.run_plan import RunPlan
@@ -50,7 +49,7 @@ def with_rows(study: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]), computing("writing the plan of a run"):
+    with logged(snakemake.log[0]):
         write_plan(
             run=RunPlan.from_values(snakemake.params.run),
             config=snakemake.params.config,
