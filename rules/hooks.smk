@@ -29,7 +29,6 @@ from crossover.machine.counters import read_counters
 from crossover.machine.discovery import prefer_this_environment
 from crossover.machine.invocation import INVOCATION, hand_down_invocation, this_invocation
 from crossover.machine.lease import hand_down_gpus
-from crossover.machine.threads import threads_for, usable_cores
 from crossover.machine.turns import hand_down_turns
 from crossover.plan.checks import check_both_kinds, check_executor, notes_at_start
 from crossover.plan.snakemake_internals import Run
@@ -124,7 +123,7 @@ onstart:
         from crossover.measurement.process.reservation import choose_isolation
 
         if RUN.is_local and choose_isolation("auto") == "server":
-            start_early(threads_for("cpu", CONFIG.cpu_threads, usable_cores()))
+            start_early()
     # Done before the first job, which may fail. A workflow that uses this one as a module does this once rows are collected.
     if PROGRESS.outdates_report() and not RUN.touches:
         set_aside(Path(RESULTS))

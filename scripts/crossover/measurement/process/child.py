@@ -79,6 +79,19 @@ def copy_heap() -> None:
                     ctypes.memmove(page, page, 1)
 
 
+def resize_thread_pools(threads: int) -> None:
+    """Give the loaded libraries the number of threads that a fresh process would read from its environment.
+
+    With 2, 8 and 16 of 16 cores, products, sums, convolutions and training steps of torch and products of NumPy took as
+    long as in forks of a server with that number from the start, within the spread of forks, on as many threads.
+    """
+    import pyarrow
+    import threadpoolctl
+
+    threadpoolctl.threadpool_limits(threads)  # OpenMP, OpenBLAS and MKL
+    pyarrow.set_cpu_count(threads)
+
+
 def run_child(job: Job, lifeline: int, messages: int) -> None:
     """Run a job and send the parent its last message; raises UserError for the user's mistakes."""
     end_with_parent(lifeline)
@@ -92,6 +105,8 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         if job.isolation == "server":
             copy_heap()
         export_threads(job.threads)
+        if job.isolation == "server":
+            resize_thread_pools(job.threads)
         send(messages, _end_of(job, partial(send, messages)))
     except BaseException as error:
         send(messages, {"failed": True})  # this process prints the error itself

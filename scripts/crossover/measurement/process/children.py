@@ -30,6 +30,12 @@ START_LIMIT_S = 120.0
 ANSWER_LIMIT_S = 10.0
 """A server that takes longer to answer an order is considered hung."""
 
+WITHOUT_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
+"""Keeps the allocator of Arrow from starting a thread when it is loaded."""
+
+ONE_THREAD = dict.fromkeys(THREAD_VARIABLES, "1")
+"""With more, OpenBLAS would start threads in a server when it is loaded."""
+
 STARTED: list[subprocess.Popen[bytes]] = []
 """Servers that this process has started. Without a reference to a running server, Python would warn about it."""
 
@@ -91,7 +97,7 @@ class FreshProcess(Child):
         self.process = subprocess.Popen(
             [*entry("child"), job.to_json(), *map(str, descriptors)],
             stdin=subprocess.DEVNULL,
-            env=environment,
+            env=WITHOUT_THREADS | environment,
             pass_fds=descriptors,
             start_new_session=True,
         )
@@ -211,7 +217,7 @@ def _start(path: Path, key: str, preloaded: str, environment: dict[str, str]) ->
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=environment,
+            env=WITHOUT_THREADS | environment | ONE_THREAD,
             start_new_session=True,
         )
     STARTED.append(server)
@@ -222,9 +228,9 @@ def _start(path: Path, key: str, preloaded: str, environment: dict[str, str]) ->
         time.sleep(0.01)
 
 
-def start_early(threads: int) -> None:
-    """Start this host's trial server in the background, for trials with this number of threads."""
-    environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
+def start_early() -> None:
+    """Start this host's trial server in the background."""
+    environment = dict(os.environ)
     preloaded, _ = WORK["trial"]
 
     def start() -> None:

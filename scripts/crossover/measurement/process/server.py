@@ -1,8 +1,9 @@
 """The trial server: import torch once, and fork a measuring process for each trial.
 
 Importing torch can take longer than a measurement. The server never uses a GPU and starts no thread before a fork, so
-that each fork has its own CUDA context, allocator and thread pools, like a fresh process. It serves only its own user,
-stops forking once a file that it imported has changed, and exits when idle.
+that each fork has its own CUDA context, allocator and thread pools, like a fresh process. Forks may have any number of
+threads (`child.resize_thread_pools`). It serves only its own user, stops forking once a file that it imported has
+changed, and exits when idle.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from crossover.config.workloads import OWN
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import LIBRARY, SERVER, WORK, code_of, digests_of
 from crossover.machine.kernel import read_kernel
+from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
 from crossover.measurement.process.messages import receive_order, send
@@ -45,8 +47,8 @@ LOADED_ONCE = re.compile(
 )
 """Prefixes of environment variables that are read when a library is loaded."""
 
-SET_LATER = {"CUDA_VISIBLE_DEVICES"}
-"""Environment variables that are read when a device is first used, so that a fork can still set them."""
+SET_LATER = {"CUDA_VISIBLE_DEVICES", *THREAD_VARIABLES}
+"""Environment variables that matter only later, or whose effect a fork can still change."""
 
 
 def server_key(environment: Mapping[str, str], preloaded: str) -> str:
@@ -188,6 +190,7 @@ def preload(modules: Sequence[str]) -> None:
     for name in modules:
         importlib.import_module(name)
     write_record(Measurement(), Path(os.devnull))
+    import threadpoolctl  # noqa: F401 - each fork uses it
     from torch import nn, optim, zeros
 
     code_of("trial", OWN, model=Model("torch", "nn"))  # caches the digests of the files

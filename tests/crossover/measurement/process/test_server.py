@@ -33,7 +33,7 @@ PRELOADED = WORK["trial"][0]
 
 @pytest.fixture(scope="module", autouse=True)
 def runtime() -> Iterator[Path]:
-    """A folder for the sockets of this file's servers, which have two threads; the path must be short."""
+    """A folder for the sockets of this file's servers; the path must be short."""
     folder = Path(tempfile.mkdtemp(prefix="xo"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
@@ -48,7 +48,7 @@ def runtime() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def early(runtime: Path) -> psutil.Process:
     """A server that was started before the first trial."""
-    children.start_early(threads=2)
+    children.start_early()
     (server,) = wait_for(lambda: servers(runtime), "the server")
     return server
 
@@ -100,6 +100,34 @@ def test_a_server_that_was_started_early_serves_the_first_trial(
 ) -> None:
     assert measured(job)["isolation"] == "server"
     assert servers(runtime) == [early]
+
+
+def test_one_server_without_threads_forks_with_any_number_of_threads(
+    early: psutil.Process, runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for threads in (1, 2):
+        for name in THREAD_VARIABLES:
+            monkeypatch.setenv(name, str(threads))
+        row = measured(replace(job, threads=threads))
+        assert (row["isolation"], row["threads"]) == ("server", threads)
+    assert servers(runtime) == [early]
+    assert early.num_threads() == 1
+
+
+POOLS = """
+import numpy, pyarrow, threadpoolctl, torch
+from crossover.measurement.process.child import resize_thread_pools
+resize_thread_pools(3)
+print(*(pool["num_threads"] for pool in threadpoolctl.threadpool_info()), pyarrow.cpu_count())
+"""
+
+
+def test_the_pools_of_loaded_libraries_are_resized() -> None:
+    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, "1") | {"PYTHONPATH": str(LIBRARY)}
+    done = subprocess.run([sys.executable, "-c", POOLS], env=environment, capture_output=True, text=True, check=True)
+    numbers = done.stdout.split()
+    assert len(numbers) >= 3
+    assert set(numbers) == {"3"}
 
 
 @pytest.mark.slow
@@ -173,8 +201,8 @@ def test_without_a_private_folder_a_trial_runs_in_a_fresh_process_on_the_cpus_of
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        *((name, True) for name in ("OMP_NUM_THREADS", "MKL_DYNAMIC", "LD_PRELOAD", "PYTORCH_CUDA_ALLOC_CONF")),
-        *((name, False) for name in ("CUDA_VISIBLE_DEVICES", "HOME", "TERM", "SNAKEMAKE_PROFILE")),
+        *((name, True) for name in ("OMP_PROC_BIND", "MKL_DYNAMIC", "LD_PRELOAD", "PYTORCH_CUDA_ALLOC_CONF")),
+        *((name, False) for name in ("CUDA_VISIBLE_DEVICES", "HOME", "TERM", "SNAKEMAKE_PROFILE", *THREAD_VARIABLES)),
     ],
 )
 def test_the_key_depends_on_variables_that_a_fork_cannot_change(name: str, changes: bool) -> None:
