@@ -32,7 +32,7 @@ from crossover.statistics.run_comparison import (
     summary,
 )
 from crossover.tables.frames import of_study, records
-from crossover.tables.guards import ENVIRONMENT_COLUMNS, SETTING_COLUMNS, differing_environments
+from crossover.tables.guards import DEVICE_COLUMNS, differing_environments
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.rows import read_trials
 from crossover.text import percent_text
@@ -91,7 +91,7 @@ def _read_run(folder: Path, study: str | None) -> pd.DataFrame:
     path = folder / "measurements.parquet"
     # Runs of other versions can be compared if they have the needed columns.
     optional_columns = ["machine", "trial", "flag_names", "started_at", "code_version"]
-    optional_columns += [*ENVIRONMENT_COLUMNS, *SETTING_COLUMNS, *CODE_COLUMNS]
+    optional_columns += [*DEVICE_COLUMNS, *CODE_COLUMNS]
     trials: pd.DataFrame = read_trials(path, NEEDED_COLUMNS, FINISHED, optional_columns).to_pandas()
     if "trial" in trials and len(repeated := trials[trials.duplicated([*CELL_AXES, "trial"])]):
         first = repeated.iloc[0]

@@ -18,8 +18,8 @@ from crossover.config.words import EXECUTIONS, HERE
 if TYPE_CHECKING:
     import pyarrow
 
-SCHEMA_VERSION = 9
-TRAINING_VERSION = 3
+SCHEMA_VERSION = 10
+TRAINING_VERSION = 4
 
 
 def column(doc: str, unit: str = "") -> Any:
@@ -73,6 +73,7 @@ class Row:
     physical_cores: int | None = column("physical cores that affinity, CPU quota and Slurm allow the process to use")
     threads: int | None = column("number of torch's threads within an operation")
     backend_settings: str | None = column("torch's settings and numbers of threads, as last read, JSON")
+    environment_variables: str | None = column("environment variables that may change a time, JSON")
     isolation: str | None = column("`server` for a process forked by the trial server, `process` for a new process")
     torch_version: str | None = column("version of torch")
     python_version: str | None = column("version of Python")
@@ -86,6 +87,10 @@ class Row:
         "hash of the files that the trial or training uses, other than those of `model_key`"
     )
     packages: str | None = column("versions of Python, torch and the packages that the workload imports, JSON")
+    plan_key: str | None = column(
+        "hash of all that the plan of the run knew to change a time: settings, code, dataset, versions, environment "
+        "variables and hardware; null for a command run by hand"
+    )
     command: str | None = column("command that repeats the measurement")
 
 

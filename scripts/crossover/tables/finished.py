@@ -18,7 +18,7 @@ from crossover.errors import UserError
 from crossover.reading import UnreadableError
 from crossover.tables.columns import Measurement, Row, Training
 from crossover.tables.frames import first_row
-from crossover.tables.guards import ENVIRONMENT_COLUMNS, HOST_COLUMNS, compared_columns
+from crossover.tables.guards import CONDITIONS, HOST_COLUMNS, compared_columns
 from crossover.tables.rows import collect_searches, joined, read_row, read_rows
 
 Key = TypeVar("Key")
@@ -66,13 +66,14 @@ def finished_rows(
     record: type[Row] = Measurement,
     settings: Mapping[str, Collection[str]] | None = None,
 ) -> pa.Table:
-    """The rows of trials (or trainings) so far that were measured with the current settings in the same environment.
+    """The rows of trials (or trainings) so far that were measured with the current settings under the same conditions.
 
-    Rows are left out if they differ from their device's newest row in the environment, or from their machine's newest
-    row in the host. `settings` has the current options of each study's trials.
+    Rows are left out if they differ from the newest row in one of CONDITIONS, or from their machine's newest row in the
+    host. `settings` has the current options of each study's trials.
     """
     rows, _ = read_rows(_newest_first(paths), record)
-    facts = rows.select(["study", "command", "machine", "device", *ENVIRONMENT_COLUMNS]).to_pylist()
+    names = {"command", *HOST_COLUMNS, *(name for axes, columns in CONDITIONS.items() for name in (*axes, *columns))}
+    facts = rows.select([name for name in rows.column_names if name in names]).to_pylist()
     current = {index: row for index, row in enumerate(facts) if _has_current_settings(row, settings or {})}
     return joined(rows.take(pa.array(_of_newest_environment(current, several_hosts), pa.int64())), record)
 
@@ -113,16 +114,17 @@ def _newest_first(paths: Sequence[Path]) -> list[Path]:
 
 
 def _of_newest_environment(rows: Mapping[Key, Mapping[str, Any]], several_hosts: bool) -> list[Key]:
-    """Keys of the rows that match the first row of their device in the environment, and of their machine in the host.
+    """Keys of the rows that match the first row of their group in CONDITIONS, and of their machine in the host.
 
     A null matches any value.
     """
-    expected: dict[tuple[str, str | None, str], Any] = {}
+    groups = {**CONDITIONS, ("machine",): HOST_COLUMNS}
+    expected: dict[tuple[Any, ...], Any] = {}
     keys = []
     for key, row in rows.items():
         facts = {
-            (row["machine"], device, column): row[column]
-            for device, columns in ((row["device"], ENVIRONMENT_COLUMNS), (None, HOST_COLUMNS))
+            (axes, *map(row.get, axes), column): row[column]
+            for axes, columns in groups.items()
             for column in compared_columns(columns, several_hosts)
             if row.get(column) is not None
         }

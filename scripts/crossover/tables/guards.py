@@ -1,9 +1,11 @@
-"""Guard against results from different environments or hosts."""
+"""Guard against results that were measured under different conditions or on different hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -26,7 +28,7 @@ ENVIRONMENT_COLUMNS = (
     "cudnn_version",
     "torch_version",
 )
-"""Columns compared between the rows of a device. A host may have several identical GPUs, so UUIDs are left out."""
+"""The device and what runs on it. A host may have several identical GPUs, so UUIDs are left out."""
 
 SETTING_COLUMNS = (
     "device_memory_bytes",
@@ -37,7 +39,22 @@ SETTING_COLUMNS = (
     "turbo",
     "governor",
 )
-"""Columns compared only between runs. Identical hosts report slightly different `memory_bytes`, so it is left out."""
+"""Settings of the hardware. Identical hosts report slightly different `memory_bytes`, so it is left out."""
+
+DEVICE_COLUMNS = (
+    *ENVIRONMENT_COLUMNS,
+    *SETTING_COLUMNS,
+    *("operating_system", "python_version", "isolation", "environment_variables"),
+)
+"""The conditions that must agree for times of a device to be compared, within a run and between runs."""
+
+CONDITIONS = {
+    ("machine", "device"): DEVICE_COLUMNS,
+    ("machine", "study"): ("effort",),
+    ("machine", "study", "workload", "model"): ("model_key", "measurement_key", "packages"),
+    ("machine", "study", "workload", "execution", "device"): ("plan_key",),
+}
+"""The columns with one value each among the rows that agree in the given axes; a null matches any value."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
 """Columns compared between the rows of a machine. A GPU's trials may use only a share of the cores, so numbers of
@@ -60,7 +77,7 @@ def matching_rows(
 
 
 def differing_environments(
-    first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str] = (*ENVIRONMENT_COLUMNS, *SETTING_COLUMNS)
+    first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str] = DEVICE_COLUMNS
 ) -> list[str]:
     """The columns in which the environments of two runs differ, with their values and the affected devices."""
     columns = [column for column in columns if column in first.columns and column in second.columns]
@@ -77,20 +94,46 @@ def differing_environments(
 
 
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
-    """Raise UserError if a device's rows come from different environments, or a machine's rows from different hosts."""
-    columns = [name for name in compared_columns(ENVIRONMENT_COLUMNS, several_hosts) if name in rows.column_names]
-    for group in rows.group_by(["machine", "device"]).aggregate([]).to_pylist():
-        machine, device = group["machine"], group["device"]
-        of_device = rows.filter((pc.field("machine") == machine) & (pc.field("device") == device))
-        values_of = {column: of_device[column].unique().to_pylist() for column in columns}
-        differing = [f"{name} ({', '.join(map(str, values))})" for name, values in values_of.items() if len(values) > 1]
-        if differing:
-            raise UserError(
-                f"the rows of device '{device}'{_of_machine(machine)} come from different environments: "
-                f"{'; '.join(differing)}; delete the rows of one, or use another results folder"
-                + ("" if several_hosts else f", or {SEVERAL_HOSTS}")
-            )
+    """Raise UserError if rows differ in one of CONDITIONS, or if a machine's rows come from different hosts."""
+    for axes, columns in CONDITIONS.items():
+        names = [name for name in compared_columns(columns, several_hosts) if name in rows.column_names]
+        if not names or not {*axes} <= {*rows.column_names}:
+            continue
+        counts = rows.group_by(list(axes)).aggregate([(name, "count_distinct") for name in names]).to_pylist()
+        for group in counts:
+            differing = [name for name in names if group[f"{name}_count_distinct"] > 1]
+            if differing:
+                raise UserError(_different(rows, {axis: group[axis] for axis in axes}, differing, several_hosts))
     check_hosts([rows], several_hosts)
+
+
+def _different(rows: pa.Table, group: Mapping[str, Any], differing: Sequence[str], several_hosts: bool) -> str:
+    """The message for the rows of a group, with the values of the columns in which they differ."""
+    for axis, value in group.items():
+        rows = rows.filter(pc.is_null(rows[axis]) if value is None else pc.equal(rows[axis], value))
+    texts = [f"{name} ({_values_text(rows[name].unique().drop_null().to_pylist())})" for name in differing]
+    of_study = f"of study '{group['study']}'" if "study" in group else ""
+    of_device = f"of device '{group['device']}'" if "device" in group else ""
+    of_rows = " ".join(filter(None, [of_study, of_device])) + _of_machine(group.get("machine", HERE))
+    hosts = f", or {SEVERAL_HOSTS}" if "hostname" in differing and not several_hosts else ""
+    what = "environments" if "study" not in group else "settings" if "effort" in differing else "code or conditions"
+    return (
+        f"the rows {of_rows} come from different {what}: {'; '.join(texts)}; "
+        f"delete the rows of one, or use another results folder{hosts}"
+    )
+
+
+def _values_text(values: Sequence[Any]) -> str:
+    """The values of a column; of JSON objects, only the entries that differ."""
+    try:
+        objects = [json.loads(value) for value in values]
+        names = sorted({name for each in objects for name in each})
+    except (TypeError, ValueError):
+        return ", ".join(map(str, values))
+    differing = [name for name in names if len({str(each.get(name)) for each in objects}) > 1]
+    return " against ".join(
+        ", ".join(f"{name} {each[name]}" if name in each else f"no {name}" for name in differing) for each in objects
+    )
 
 
 def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
@@ -113,8 +156,8 @@ def check_hosts(tables: Sequence[pa.Table], several_hosts: bool) -> None:
 
 
 def compared_columns(columns: Sequence[str], several_hosts: bool) -> list[str]:
-    """The columns, without the host's name if `several_hosts`."""
-    return [column for column in columns if column != "hostname" or not several_hosts]
+    """The columns, without the names of host and kernel if `several_hosts`."""
+    return [column for column in columns if column not in ("hostname", "operating_system") or not several_hosts]
 
 
 def _of_machine(machine: str) -> str:

@@ -7,7 +7,14 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.tables.columns import COLUMNS
-from crossover.tables.guards import ENVIRONMENT_COLUMNS, check_environments, check_hosts, differing_environments
+from crossover.tables.guards import (
+    CONDITIONS,
+    DEVICE_COLUMNS,
+    ENVIRONMENT_COLUMNS,
+    check_environments,
+    check_hosts,
+    differing_environments,
+)
 
 
 def rows(*changes: Mapping[str, str | None]) -> pa.Table:
@@ -21,6 +28,32 @@ def test_the_error_shows_the_differing_column_with_its_values(column: str) -> No
     check_environments(rows({}, {"device": "cpu", column: "other"}), several_hosts=False)
     with pytest.raises(UserError, match=rf"rows of device 'cuda' .*: {column} \(same, other\);"):
         check_environments(rows({}, {column: "other"}), several_hosts=False)
+
+
+@pytest.mark.parametrize("column", [column for columns in CONDITIONS.values() for column in columns])
+def test_rows_of_a_cell_that_differ_in_a_condition_are_not_joined(column: str) -> None:
+    assert column in COLUMNS
+    cell = {"study": "s", "workload": "model", "model": "net.py:build", "execution": "eager"}
+    first, second, unknown = ({**cell, column: value} for value in ("one", "two", None))
+    check_environments(rows(first, first, unknown), several_hosts=False)
+    with pytest.raises(UserError, match=rf"{column} \(one, two\).*; delete the rows of one") as raised:
+        check_environments(rows(first, unknown, second), several_hosts=False)
+    assert "\n" not in str(raised.value)
+
+
+def test_only_the_differing_entries_of_a_condition_are_shown() -> None:
+    first, second = '{"KMP_BLOCKTIME": "0"}', '{"KMP_BLOCKTIME": "0", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2"}'
+    where = r"environment_variables \(no MKL_ENABLE_INSTRUCTIONS against MKL_ENABLE_INSTRUCTIONS SSE4_2\)"
+    with pytest.raises(UserError, match=where):
+        check_environments(
+            rows({"environment_variables": first}, {"environment_variables": second}), several_hosts=False
+        )
+
+
+def test_runs_are_compared_in_the_conditions_of_their_devices() -> None:
+    for column in DEVICE_COLUMNS:
+        first, second = (rows({column: value}).to_pandas() for value in ("one", "two"))
+        assert differing_environments(first, second) == [f"{column}: one against two (cuda)"]
 
 
 def test_several_hosts_may_differ_only_in_their_names() -> None:

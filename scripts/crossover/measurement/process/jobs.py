@@ -15,6 +15,7 @@ from crossover.tables.columns import Measurement, Training
 
 COLUMNS = (
     *("seed", "isolation", "code_key", "model_key", "measurement_key", "packages", "command", "code_version"),
+    *("plan_key", "environment_variables"),
     *("trial", "repeat", "attempts", "lease_wait_s", "epochs", "test_share"),
 )
 """Fields of jobs that are also columns of their rows."""
@@ -45,6 +46,9 @@ class Job:
     """The leased GPU."""
     cpus: list[int] | None = None
     """Logical CPUs of the measuring process; None: those of its parent."""
+    plan_key: str | None = None
+    environment_variables: str | None = None
+    """The result of `timed_variables` as JSON."""
     code_key: str | None = None
     """Hash of the code that runs the job. The measuring process sets this field and the next three."""
     model_key: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
@@ -16,6 +17,7 @@ from crossover.config.options import tell
 from crossover.config.studies import Cell
 from crossover.config.words import HALF, is_cpu, threads_of_side
 from crossover.errors import UserError
+from crossover.machine.environment import timed_variables
 from crossover.machine.lease import lease
 from crossover.machine.threads import export_threads, physical_cores, share_of_host, usable_cores, usable_cpus
 from crossover.machine.turns import batch_job, host_turn
@@ -71,6 +73,8 @@ def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) ->
         "isolation": choose_isolation(options.isolation),
         "uuid": resources.uuid,
         "cpus": resources.cpus,
+        "plan_key": options.plan_key,
+        "environment_variables": json.dumps(timed_variables(os.environ)),
     }
 
 

@@ -13,7 +13,6 @@ import hashlib
 import importlib
 import json
 import os
-import re
 import resource
 import selectors
 import socket
@@ -31,8 +30,8 @@ from crossover.config.models import Model
 from crossover.config.workloads import OWN
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import LIBRARY, SERVER, WORK, code_of, digests_of
+from crossover.machine.environment import loaded_variables
 from crossover.machine.kernel import read_kernel
-from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
 from crossover.measurement.process.messages import receive_order, send
@@ -40,16 +39,6 @@ from crossover.tables.columns import Measurement, write_record
 
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
-
-LOADED_ONCE = re.compile(
-    "ATEN|CUBLAS|CUDA|CUDNN|DNNL|GLIBC|GOMP|HIP|HSA|KMP|LD_|MALLOC|MKL|NCCL|NUMEXPR|NVIDIA|OMP|ONEDNN|OPENBLAS|PYTHON|"
-    "PYTORCH|ROC|TORCH|TRITON"
-)
-"""Prefixes of environment variables that are read when a library is loaded."""
-
-SET_LATER = {"CUDA_VISIBLE_DEVICES", *THREAD_VARIABLES}
-"""Environment variables that matter only later, or whose effect a fork can still change."""
-
 
 def server_key(environment: Mapping[str, str], preloaded: str) -> str:
     """Key of a server that has imported the module `preloaded`: a hash of what a fork inherits and cannot change.
@@ -63,11 +52,7 @@ def server_key(environment: Mapping[str, str], preloaded: str) -> str:
         "interpreter": [sys.version, sys.prefix],
         "packages": [Path(sysconfig.get_path(name)).stat().st_mtime_ns for name in ("purelib", "platlib")],
         "library": str(LIBRARY),
-        "environment": {
-            name: value
-            for name, value in sorted(environment.items())
-            if LOADED_ONCE.match(name) and name not in SET_LATER
-        },
+        "environment": loaded_variables(environment),
         "limits": [resource.getrlimit(getattr(resource, n)) for n in sorted(dir(resource)) if n.startswith("RLIMIT_")],
         "niceness": os.nice(0),
         "cgroup": read_kernel(process / "cgroup"),

@@ -20,6 +20,8 @@ COMMON = {
     "isolation": "server",
     "uuid": "GPU-1",
     "cpus": [0, 4],
+    "plan_key": "the plan's key",
+    "environment_variables": "{}",
     "code_key": "a key",
     "model_key": "another key",
     "measurement_key": "a third key",
