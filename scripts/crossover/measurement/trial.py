@@ -39,6 +39,7 @@ from crossover.measurement.step.conditions import SwitchWatch, changes, read_swi
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import early_end, first_line, is_out_of_memory, original
 from crossover.measurement.step.execution import Execution, compiled_graphs, prepare
+from crossover.measurement.step.modules import parameters_of
 from crossover.measurement.step.operators import count_work
 from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask
 from crossover.measurement.step.timed_check import compare_with_eager
@@ -350,5 +351,5 @@ def step_with_transfers(task: Task, execution: str) -> Step | None:
 
 def has_finite_weights(task: Task) -> bool:
     """Return True if all weights of a training are finite; always True for other tasks."""
-    weights = task.model.parameters() if isinstance(task, TrainingTask) else ()
+    weights = parameters_of(task.model) if isinstance(task, TrainingTask) else ()
     return all(bool(torch.isfinite(w).all()) for w in weights if w.is_floating_point() or w.is_complex())

@@ -28,6 +28,7 @@ from torch.utils._pytree import tree_leaves
 
 from crossover.machine.nvml import ask, open_gpu
 from crossover.measurement.memory.memory_host import measure_host
+from crossover.measurement.step.modules import buffers_of, parameters_of
 
 STEPS = 2
 """Number of steps. The second runs with the gradients and the optimizer state that the first leaves."""
@@ -135,11 +136,11 @@ def split_step(subject: Subject, device: torch.device, level: Callable[[], int] 
     ledger = Ledger(device.type, level)
     groups = getattr(subject.optimizer, "param_groups", ())
     trained: list[torch.Tensor] = [parameter for group in groups for parameter in group["params"]]
-    parameters = list(dict.fromkeys([*subject.model.parameters(), *trained]))
+    parameters = list(dict.fromkeys([*parameters_of(subject.model), *trained]))
 
     def claim_roles() -> None:
         ledger.claim(parameters, "parameter")
-        ledger.claim((*subject.resident, *subject.model.buffers()), "resident")
+        ledger.claim((*subject.resident, *buffers_of(subject.model)), "resident")
         state = getattr(subject.optimizer, "state", {})  # a wrapper may hide the state
         ledger.claim(tree_leaves(list(state.values())), "optimizer")
         ledger.claim([parameter.grad for parameter in parameters], "gradient")

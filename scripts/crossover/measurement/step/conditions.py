@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from crossover.config.words import DEVICES
 from crossover.measurement.step.devices import OpenDevice
+from crossover.measurement.step.modules import parameters_of
 from crossover.measurement.step.tasks import Task
 
 PRECISION_LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")
@@ -53,7 +54,7 @@ def wrong_device(task: Task, target: OpenDevice, uuid: str | None, board: str | 
     `uuid` identifies the leased GPU or MIG instance, and `board` the whole GPU. For a MIG instance, torch reports
     either of them.
     """
-    device_types = {tensor.device.type for tensor in (*task.model.parameters(), *task.on_device)}
+    device_types = {tensor.device.type for tensor in (*parameters_of(task.model), *task.on_device)}
     if others := sorted(device_types - {target.device.type}):
         return f"tensors lie on {', '.join(others)}, not on {target.device.type}: the workload must use its device"
     if uuid is None or target.uuid is None or (uuid.startswith("MIG-") and board is None):

@@ -27,6 +27,13 @@ from torch.autograd.graph import _engine_run_backward
 from crossover.machine.kernel import available_bytes
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import first_line, is_out_of_memory
+from crossover.measurement.step.modules import (
+    buffers_of,
+    modules_of,
+    named_buffers_of,
+    parameters_of,
+    set_mode,
+)
 from crossover.measurement.step.precision import Arithmetic, default_dtype
 from crossover.measurement.step.tasks import Answer, Errors, GradientTask, InferenceTask, Task
 from crossover.measurement.step.trees import map_tensors, tensors_of
@@ -110,7 +117,7 @@ def compare_with_reference(
 
 
 def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown_bytes: GrownBytes) -> Answer:
-    weights_bytes = sum(tensor.numel() * 8 for tensor in fresh.parameters())
+    weights_bytes = sum(tensor.numel() * 8 for tensor in parameters_of(fresh))
     if 4 * weights_bytes > available_bytes():
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
     reference = _reference(task, fresh)
@@ -164,14 +171,14 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
 
 def _reference(task: Task, fresh: nn.Module) -> nn.Module:
     """Copy a fresh model's state to the task's model; returns the fresh model in double precision."""
-    task.model.load_state_dict(fresh.state_dict())
-    buffers = dict(task.model.named_buffers())
+    nn.Module.load_state_dict(task.model, nn.Module.state_dict(fresh))
+    buffers = named_buffers_of(task.model)
     with torch.no_grad():
-        for name, buffer in fresh.named_buffers():  # includes buffers that are not persistent
+        for name, buffer in named_buffers_of(fresh).items():  # includes buffers that are not persistent
             if name in buffers:
                 buffers[name].copy_(buffer)
-    fresh._apply(REFERENCE.place)
-    return fresh.train(task.model.training)
+    set_mode(REFERENCE.place_model(fresh), task.model.training)
+    return fresh
 
 
 @dataclass(frozen=True)
@@ -382,7 +389,7 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def _same_buffers(model: nn.Module) -> Iterator[None]:
-    buffers = list(model.buffers())
+    buffers = buffers_of(model)
     before = [buffer.clone() for buffer in buffers]
     try:
         yield
@@ -394,7 +401,7 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
 
 def _gradients(loss: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
     """The gradients of a loss for all trainable parameters; zeros for parameters on which the loss does not depend."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    parameters = [parameter for parameter in parameters_of(model) if parameter.requires_grad]
     before = [parameter.grad for parameter in parameters]  # reentrant checkpoints need gradients in `grad`
     for parameter in parameters:
         parameter.grad = None
@@ -448,7 +455,7 @@ def without_dropout(model: nn.Module) -> Iterator[None]:
 
     Layers in evaluation mode have no dropout. They are not changed, since a change would recompile them.
     """
-    training = [module for module in model.modules() if module.training]
+    training = [module for module in modules_of(model) if module.training]
     # The probability is attribute `p` of dropout layers, `dropout` of attention and recurrent layers.
     names = [(m, "p" if isinstance(m, nn.modules.dropout._DropoutNd) else "dropout") for m in training]
     shares = [(m, name, share) for m, name in names if isinstance(share := getattr(m, name, None), float)]

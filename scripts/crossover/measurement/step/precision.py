@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from crossover.errors import UnsupportedError
+from crossover.measurement.step.modules import move, parameters_of
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -46,11 +47,12 @@ class Arithmetic:
     def place_model(self, model: Model) -> Model:
         """Move a model's parameters and buffers to this device and precision, in place, and clear its gradients.
 
-        Unlike `model.to(dtype)`, this keeps the imaginary parts of complex parameters.
+        Unlike torch's `model.to(dtype)`, this keeps the imaginary parts of complex parameters. Raises what the model's
+        own `to` raises.
         """
-        for parameter in model.parameters():
+        for parameter in parameters_of(model):
             parameter.grad = None
-        model._apply(self.place)  # type: ignore[no-untyped-call]  # torch has no types here
+        move(model, self.place, self.device, self.dtype)
         return model
 
     def autocast(self) -> AbstractContextManager[Any]:

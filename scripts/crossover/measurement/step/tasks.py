@@ -17,12 +17,13 @@ import torch
 from torch import nn
 
 from crossover.errors import UnsupportedError
+from crossover.measurement.step.modules import parameters_of, set_mode
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.trees import Change, map_plain, map_tensors, tensors_of
 
 
 def trainable_parameters(model: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return sum(parameter.numel() for parameter in parameters_of(model) if parameter.requires_grad)
 
 
 def to_host(results: Sequence[torch.Tensor]) -> None:
@@ -173,7 +174,8 @@ class InferenceTask(Task):
     """Whether the forward pass computes derivatives, for which gradients must be enabled."""
 
     def __init__(self, model: nn.Module, arithmetic: Arithmetic, resident: tuple[torch.Tensor, ...] = ()) -> None:
-        super().__init__(model.eval(), arithmetic, resident)
+        set_mode(model, training=False)
+        super().__init__(model, arithmetic, resident)
 
     def run(self, *inputs: Any) -> None:
         self.observe(*self._results(*inputs))

@@ -26,6 +26,7 @@ from crossover.measurement.step.correctness import (
 )
 from crossover.measurement.step.endings import first_line, is_out_of_memory
 from crossover.measurement.step.execution import Execution, observed
+from crossover.measurement.step.modules import buffers_of, parameters_of, tensors_in
 from crossover.measurement.step.tasks import Answer, Errors, Task
 
 STEPS = 4
@@ -42,11 +43,11 @@ class State:
         model: nn.Module = task.model
         optimizer: dict[Any, Any] = getattr(task.optimizer, "state", {})
         self.compared: dict[str, list[torch.Tensor]] = {
-            "update": list(model.parameters()),
-            "buffers": [buffer for buffer in model.buffers() if buffer.is_floating_point() or buffer.is_complex()],
+            "update": list(parameters_of(model)),
+            "buffers": [buffer for buffer in buffers_of(model) if buffer.is_floating_point() or buffer.is_complex()],
         }
-        leaves: list[Any] = [*model.parameters(), *model.buffers(), *tree_leaves(list(optimizer.values()))]
-        leaves += [parameter.grad for parameter in model.parameters()]
+        leaves: list[Any] = [*tensors_in(model), *tree_leaves(list(optimizer.values()))]
+        leaves += [parameter.grad for parameter in parameters_of(model)]
         self.before = {leaf: leaf.detach().to("cpu", copy=True) for leaf in leaves if isinstance(leaf, torch.Tensor)}
         self.optimizer_states = [(state, dict(state)) for state in optimizer.values() if isinstance(state, dict)]
 

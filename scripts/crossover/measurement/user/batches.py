@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, default_colla
 
 from crossover import Step
 from crossover.errors import UserError
+from crossover.measurement.step.modules import modules_of
 from crossover.measurement.step.trees import tensors_of
 
 Batch = tuple[Any, Any]
@@ -95,7 +96,7 @@ def sample_counter(
         index = counts.index(batch_size)
         return lambda inputs, targets: sample_counts((inputs, targets))[index]
     # By default, torch's recurrent layers expect the batch in the second dimension.
-    time_first = any(getattr(module, "batch_first", True) is False for module in step.model.modules())
+    time_first = any(getattr(module, "batch_first", True) is False for module in modules_of(step.model))
     if time_first and batch_size in (lengths := _second_lengths(first)):
         index = lengths.index(batch_size)
         return lambda inputs, targets: _second_lengths((inputs, targets))[index]

@@ -25,6 +25,7 @@ from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.step.endings import early_end
+from crossover.measurement.step.modules import call_own_to, modules_of, parameters_of, set_mode, tensors_in
 from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
 from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
@@ -97,8 +98,9 @@ class UserModel:
             inputs, targets = next(batches_of(step, self.cell.batch_size, self.model.shown))
         was_training = step.model.training
         with as_user_error(self.model, "the first forward pass, needed for its lazy modules, fails"):
-            _call(step.model.eval(), inputs, targets if step.loss is None else None)
-        step.model.train(was_training)
+            set_mode(step.model, training=False)
+            _call(step.model, inputs, targets if step.loss is None else None)
+            set_mode(step.model, was_training)
 
 
 _default_dtypes: dict[Model, torch.dtype] = {}
@@ -120,7 +122,7 @@ def _with_fresh_weights(step: Step, where: str) -> Step:
                 f"{where} returns the same model each time, which cannot be copied ({cause_of(error)}); build a new "
                 "one each time"
             ) from error
-        for module in model.modules():  # a compiled forward pass would use the weights of the original
+        for module in modules_of(model):  # a compiled forward pass would use the weights of the original
             if hasattr(vars(module).get("forward"), "_torchdynamo_orig_callable"):
                 del module.forward
         return replace(step, model=model, loss=loss, optimizer=optimizer)
@@ -130,7 +132,7 @@ def _with_fresh_weights(step: Step, where: str) -> Step:
 
 def _tensors_in(step: Step) -> list[torch.Tensor]:
     modules = [module for module in (step.model, step.loss) if isinstance(module, nn.Module)]
-    return [tensor for module in modules for tensor in chain(module.parameters(), module.buffers())]
+    return [tensor for module in modules for tensor in tensors_in(module)]
 
 
 class ModelWithLoss(nn.Module):
@@ -143,11 +145,15 @@ class ModelWithLoss(nn.Module):
     def forward(self, *inputs: Any, **named_inputs: Any) -> Any:
         return self.model(*inputs, **named_inputs)
 
+    def to(self, device: torch.device, dtype: torch.dtype) -> None:  # type: ignore[override]
+        for part in (self.model, self.loss):
+            call_own_to(part, device, dtype)
+
 
 def module_of(step: Step, mode: str) -> nn.Module:
     """The module that a task moves and casts: the model, and in training without `run` also a loss with weights."""
     model: nn.Module = step.model
-    if mode == "train" and step.run is None and isinstance(step.loss, nn.Module) and step.loss.state_dict():
+    if mode == "train" and step.run is None and isinstance(step.loss, nn.Module) and tensors_in(step.loss):
         return ModelWithLoss(model, step.loss)
     return model
 
@@ -284,7 +290,8 @@ class _UserTask(Task):
             self.checked_rows = sys.maxsize
         if note := cast_note(step.model, self.first[0], arithmetic, cell.precision):
             self.notes, self.flags = (note,), ("cast",)
-        super().__init__(module_of(step, model.mode), arithmetic)
+        with as_user_error(model, "preparing the model for its device, precision and mode fails"):
+            super().__init__(module_of(step, model.mode), arithmetic)
         if not self.loaded:
             self.resident_batch = self.place(self.first)
             on_host = self._ids_on_host(self.first)
@@ -349,7 +356,7 @@ def _has_sample_rows(batch: Batch, batch_size: int) -> bool:
 
 def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: str) -> str | None:
     """A note if the user's model or inputs are in fp64, bf16 or fp16 and another precision is measured, else None."""
-    of_model = {tensor.dtype for tensor in chain(model.parameters(), model.buffers())}
+    of_model = {tensor.dtype for tensor in tensors_in(model)}
     of_inputs = {tensor.dtype for tensor in tensors_of(inputs) if tensor.is_floating_point() or tensor.is_complex()}
     if len(of_inputs) > 1:  # torch's collation turns Python floats into float64
         of_inputs = set()
@@ -366,14 +373,15 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
 class UserTraining(_UserTask, TrainingTask):
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         super().__init__(step, model, cell, arithmetic)
-        self.model.train()
+        with as_user_error(model, "its method train fails"):
+            set_mode(self.model, training=True)
         self.loss = self.model.loss if isinstance(self.model, ModelWithLoss) else step.loss
         has_table = isinstance(step.inputs, TableSamples)
         labels = step.inputs.labels if has_table else ClassLabels.of_targets(self.first[1])
         self.labels = labels and replace(labels, shown=f"{model.shown}: {labels.shown}")
-        trained = list(self.model.parameters())
+        trained = parameters_of(self.model)
         if step.run is not None and isinstance(step.loss, nn.Module):
-            trained += arithmetic.place_model(step.loss).parameters()
+            trained += parameters_of(arithmetic.place_model(step.loss))
         parameters = [parameter for parameter in trained if parameter.requires_grad]
         if not parameters:
             raise UserError(f"{model.shown}: the model has no parameters to train; use mode: infer")
