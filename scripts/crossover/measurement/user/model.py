@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import sys
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +25,7 @@ from crossover.config.models import Model, Table
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import UnsupportedError, UserError
-from crossover.measurement.step.endings import early_end
+from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.modules import call_own_to, modules_of, parameters_of, set_mode, tensors_in
 from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
@@ -37,6 +38,7 @@ from crossover.measurement.user.batches import (
     is_list_of_dicts,
     sample_counter,
 )
+from crossover.measurement.user.captured import captured
 from crossover.measurement.user.loss import ClassLabels, default_loss, kind_of, outputs_of
 from crossover.measurement.user.module import GUARD, cause_of, function_of, location_of, positional, takes_batch_size
 from crossover.measurement.user.table import TableSamples, samples_of
@@ -226,6 +228,9 @@ def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
     return model(*(inputs if type(inputs) is tuple else (inputs,)), *last.values())
 
 
+MISPLACED = re.compile(r"\b(device|d?type)\b")
+"""In the message of an error about tensors on several devices or of several types."""
+
 REFUSALS = (ValueError, AssertionError, RuntimeError)
 """Errors with which a function or model may reject a size."""
 
@@ -252,7 +257,9 @@ def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> A
 
 @contextmanager
 def as_user_error(
-    model: Model, failure: str | Callable[[Exception], str] = "its step fails", is_mistake: bool = False
+    model: Model,
+    failure: str | Callable[[Exception], str] = "its step fails",
+    is_mistake: bool | Callable[[Exception], bool] = False,
 ) -> Iterator[None]:
     """Replace an error of the block by the result of `user_error`, unless the error has a status such as `oom`.
 
@@ -265,7 +272,8 @@ def as_user_error(
         if isinstance(error, UserError) or early_end(error) is not None:
             raise
         mistake = user_error(error, model, failure if isinstance(failure, str) else failure(error))
-        raise mistake from (None if is_mistake else error)
+        is_users = is_mistake(error) if callable(is_mistake) else is_mistake
+        raise mistake from (None if is_users else error)
 
 
 class _UserTask(Task):
@@ -343,7 +351,31 @@ class _UserTask(Task):
             text += ", since lengths must stay in host memory: name their argument in Step(host=...)"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
             text += ", since its loss is not a tensor with a single number"
+        if names := self.left_behind(error):
+            text += (
+                f", perhaps since the tensor {' or '.join(names)}, used besides its arguments, is not moved or "
+                "converted: convert it to the inputs' device and type, or make it a buffer of a module"
+            )
         return text if not self.notes else f"{text} ({'; '.join(self.notes)})"
+
+    def is_mistake(self, error: Exception) -> bool:
+        return self.is_short or bool(self.left_behind(error))
+
+    def left_behind(self, error: Exception) -> list[str]:
+        """Names of tensors that the step uses besides its arguments, on another device or of another type.
+
+        They are not moved, unlike networks, since they may be data of any size. Empty if they cannot have caused the
+        error.
+        """
+        if not MISPLACED.search(str(error)) or is_lacking(error):
+            return []
+        device, dtype = self.arithmetic.device, self.arithmetic.dtype
+        return [
+            name
+            for name, tensor in captured(self.user_step.run or self.user_step.loss).items()
+            if isinstance(tensor, torch.Tensor)
+            and (tensor.device.type != device.type or (tensor.is_floating_point() and tensor.dtype is not dtype))
+        ]
 
 
 def _has_sample_rows(batch: Batch, batch_size: int) -> bool:
@@ -386,6 +418,7 @@ class UserTraining(_UserTask, TrainingTask):
         if not parameters:
             raise UserError(f"{model.shown}: the model has no parameters to train; use mode: infer")
         self.optimizer = self._optimizer(parameters)
+        self._place_other_networks()
         self.amp: tuple[Arithmetic, ...] = ()
         if step.run is not None:
             if cell.protocol in COPYING:
@@ -421,6 +454,17 @@ class UserTraining(_UserTask, TrainingTask):
         checked: torch.optim.Optimizer = optimizer
         return checked
 
+    def _place_other_networks(self) -> None:
+        """Move and convert the networks that the step's function uses besides the model, such as a teacher."""
+        own = {id(module) for module in modules_of(self.model)}
+        for name, module in captured(self.user_step.run or self.user_step.loss).items():
+            if not isinstance(module, nn.Module) or id(module) in own:
+                continue
+            with as_user_error(self.spec, f"moving {name}, which its step uses, fails"):
+                self.arithmetic.place_model(module)
+            if tensors_in(module):
+                self.not_comparable = f"its loss uses {name}, of which the reference has no copy"
+
     def _prepare_run(self, run: Callable[..., Any], precision: str) -> None:
         arithmetic = self.arithmetic
         if len(positional(run)) > 4:  # more than model, inputs, targets and optimizer
@@ -443,7 +487,7 @@ class UserTraining(_UserTask, TrainingTask):
         return (loss(_call(model, values), *(() if targets is None else (targets,))),)
 
     def run(self, *inputs: Any) -> None:
-        with as_user_error(self.spec, self.failure, self.is_short):
+        with as_user_error(self.spec, self.failure, self.is_mistake):
             if self.user_step.run is None:
                 super().run(*inputs)
             else:
@@ -474,7 +518,7 @@ class UserInference(_UserTask, InferenceTask):
         return tuple(outputs_of(_call(model, inputs[0])))
 
     def run(self, *inputs: Any) -> None:
-        with as_user_error(self.spec, self.failure, self.is_short):
+        with as_user_error(self.spec, self.failure, self.is_mistake):
             try:
                 super().run(*inputs)
             except Exception as error:

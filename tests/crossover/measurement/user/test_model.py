@@ -16,6 +16,7 @@ from torch.nn import functional
 from crossover.config.models import Table, read_model
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
+from crossover.measurement.step.endings import is_mistake
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.user.model import UserModel, as_user_error
@@ -443,6 +444,94 @@ class TestLosses:
             """
         )
         assert task.forward(task.model, *task.next_inputs())[0].item() == 0
+
+
+RUNS = {
+    "closure": """
+        def run(model, inputs, targets, optimizer):
+            update(model, inputs, teacher)
+    """,
+    "default": """
+        def run(model, inputs, targets, optimizer, *, second=[teacher]):
+            update(model, inputs, second[0])
+    """,
+    "partial": """
+        def step(second, model, inputs, targets, optimizer):
+            update(model, inputs, second)
+        run = partial(step, teacher)
+    """,
+    "global": """
+        TEACHERS["one"] = teacher
+        def run(model, inputs, targets, optimizer):
+            (lambda: update(model, inputs, TEACHERS["one"]))()
+    """,
+    "method": """
+        class Trainer:
+            def __init__(self):
+                self.second = teacher
+            def run(self, model, inputs, targets, optimizer):
+                update(model, inputs, self.second)
+        run = Trainer().run
+    """,
+    "decorated": """
+        @torch.enable_grad()
+        def run(model, inputs, targets, optimizer):
+            update(model, inputs, teacher)
+    """,
+}
+SECOND = """
+from functools import partial
+TEACHERS = {{}}
+def update(model, inputs, second):
+    (model(inputs) - second(inputs)).square().mean().backward()
+    with torch.no_grad():
+        second.weight.lerp_(model.weight, 0.5)
+def build():
+    model, teacher = nn.Linear(3, 1), nn.Linear(3, 1).requires_grad_(False)
+    model.teacher = [teacher]
+    {}
+    return Step(model=model, inputs=torch.ones(4, 3), run=run)
+"""
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=list(RUNS))
+@pytest.mark.parametrize("precision", ["fp64", "bf16"])
+def test_a_second_network_of_a_steps_own_run_is_converted(run: str, precision: str, build: Build) -> None:
+    task = build(SECOND.format(dedent(run).strip().replace("\n", "\n    ")), precision=precision)
+    (teacher,) = task.model.teacher
+    expected = (teacher.weight + task.model.weight) / 2
+    task.step()
+    assert teacher.weight.dtype is task.model.weight.dtype is task.arithmetic.dtype
+    assert torch.allclose(teacher.weight, expected, rtol=1e-2)
+
+
+def test_a_second_network_of_a_loss_is_converted_and_named(build: Build) -> None:
+    task = build(
+        """
+        def build():
+            critic = nn.Linear(1, 1)
+            loss = lambda output: critic(output).sum()
+            return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), loss=loss)
+        """,
+        precision="fp64",
+    )
+    task.step()
+    assert task.not_comparable == "its loss uses critic, of which the reference has no copy"
+
+
+def test_a_tensor_that_is_not_moved_is_named_as_the_users_mistake(build: Build) -> None:
+    text = """
+        def build():
+            model = nn.Linear(3, 1)
+            shadow = {"weight": model.weight.detach().clone()}
+            def run(model, inputs, targets, optimizer):
+                shadow["weight"].lerp_(model.weight.detach(), 0.5)
+            return Step(model=model, inputs=torch.ones(4, 3), run=run)
+        """
+    build(text).step()
+    with pytest.raises(UserError, match="perhaps since the tensor shadow, used besides its arguments") as raised:
+        build(text, precision="fp64").step()
+    assert is_mistake(raised.value)  # and not a lack of the device or precision
 
 
 def test_each_batch_has_its_own_lists_and_numbers(build: Build) -> None:
