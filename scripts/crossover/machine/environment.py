@@ -28,9 +28,7 @@ UNTIMED = re.compile(
 def loaded_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that a process forked from a trial server cannot change."""
     return {
-        name: value
-        for name, value in sorted(environment.items())
-        if LOADED_ONCE.match(name) and name not in SET_LATER
+        name: value for name, value in sorted(environment.items()) if LOADED_ONCE.match(name) and name not in SET_LATER
     }
 
 

@@ -40,6 +40,7 @@ from crossover.tables.columns import Measurement, write_record
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
 
+
 def server_key(environment: Mapping[str, str], preloaded: str) -> str:
     """Key of a server that has imported the module `preloaded`: a hash of what a fork inherits and cannot change.
 
