@@ -106,7 +106,7 @@ def test_only_rows_from_the_host_of_the_newest_row_are_used(tmp_path: Path, writ
     assert finished_rows(paths, several_hosts=True)["trial"].to_pylist() == [1, 2, 3]
 
 
-def test_only_rows_under_the_conditions_of_the_newest_row_are_used(tmp_path: Path, write: Callable[..., Path]) -> None:
+def test_only_rows_under_the_conditions_of_the_newest_row_are_used(write: Callable[..., Path]) -> None:
     paths = [write(1, power_limit_w=700.0), write(2, power_limit_w=350.0), write(3, power_limit_w=350.0), write(4)]
     for age, path in enumerate(reversed(paths)):
         os.utime(path, (1000 - age, 1000 - age))
