@@ -1,15 +1,12 @@
-"""Floating-point operations, bytes and times of torch's operators in a step, and the host's work between them.
+"""FLOPs, bytes and times of torch's operators in a step, and the host's work between them.
 
-Torch counts the FLOPs of matrix products, convolutions and attention; a multiplication and an addition count as two. A
-step with an operator in UNCOUNTED, such as a recurrent layer or a Fourier transform, has no count. The step runs
-eagerly, so the count does not depend on what a compiler or a graph eliminates. The count includes all accumulated
-batches, forward passes repeated by checkpoints, and the optimizer's products.
+The step runs eagerly, so the counts do not depend on what a compiler or a graph eliminates. They include all
+accumulated batches, forward passes repeated by checkpoints, and the optimizer's products.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import statistics
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -19,20 +16,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 from crossover.measurement.step.devices import OpenDevice
-
-FORWARD_ATTENTION = (
-    "_scaled_dot_product_flash_attention_for_cpu",
-    "_scaled_dot_product_fused_attention_overrideable",
-    "_scaled_dot_product_attention_math_for_mps",
-)
-BACKWARD_ATTENTION = (
-    "_scaled_dot_product_flash_attention_for_cpu_backward",
-    "_scaled_dot_product_fused_attention_overrideable_backward",
-)
-"""Operators of fused attention on devices other than CUDA, for which torch's counter (2.13) has no formulas."""
+from crossover.measurement.step.flops import flop_counter, is_uncounted
 
 
 def count_work(
@@ -43,8 +29,7 @@ def count_work(
 ) -> dict[str, Any]:
     """Run a task's step once, eagerly, and count its operators' work; returns columns of `Measurement`."""
     eager = torch.compiler.set_stance("force_eager") if execution == "compile" else nullcontext()
-    counting: Any = FlopCounterMode(display=False, custom_mapping=_attention_formulas())
-    counting.mod_tracker = NoModuleTracking()
+    counting = flop_counter()
     work = OperatorWork(counting.flop_registry, target)
     with eager, work:
         work.time_tiny_operators(target.device)
@@ -52,17 +37,9 @@ def count_work(
         with counting as counter, watch or nullcontext():
             step()
     target.synchronise()
-    return {"flops_per_step": None if work.uncounted else int(counter.get_total_flops()), **work.columns()}
+    flops = math.nan if work.uncounted else counter.get_total_flops()
+    return {"flops_per_step": None if math.isnan(flops) else int(flops), **work.columns()}
 
-
-class NoModuleTracking(nullcontext[None]):
-    """Replaces the counter's module tracker, whose hooks fail if a forward pass computes derivatives."""
-
-    parents = frozenset({"Global"})
-
-
-UNCOUNTED = re.compile(r"rnn|lstm|gru|_trilinear|fft|cdist|linalg|cholesky|_scaled_grouped|_grouped_mm")
-"""Operators with products that torch does not count."""
 
 ONLY_WRITTEN = ("copy_", "zero_", "fill_")
 """In-place operators that overwrite a tensor without reading it."""
@@ -105,9 +82,10 @@ class OperatorWork(TorchDispatchMode):
         results = func(*args, **(kwargs or {}))
         end = self.mark()
         moved = _moved_bytes(func, args, kwargs or {}, results)
-        self.uncounted = self.uncounted or UNCOUNTED.search(func.overloadpacket.__name__) is not None
+        has_formula = func.overloadpacket in self.products
+        self.uncounted = self.uncounted or (not has_formula and is_uncounted(func))
         if moved > 0:
-            group = "products" if func.overloadpacket in self.products else "others"
+            group = "products" if has_formula else "others"
             self.bytes_by_working_set[group][min(int(math.log2(moved)), BINS - 1)] += moved
             self.marks[group].append((begin, end))
         return results
@@ -178,20 +156,6 @@ def _storage_key(tensor: torch.Tensor) -> tuple[Any, Any]:
         return storage.data_ptr() or id(storage), tensor.storage_offset()
     except (RuntimeError, NotImplementedError):
         return id(tensor), 0
-
-
-def _attention_formulas() -> dict[Any, Callable[..., int]]:
-
-    def forward(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
-        return int(sdpa_flop_count(query, key, value))
-
-    def backward(gradient: Any, query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
-        return int(sdpa_backward_flop_count(gradient, query, key, value))
-
-    formulas: dict[str, Callable[..., int]] = dict.fromkeys(FORWARD_ATTENTION, forward) | dict.fromkeys(
-        BACKWARD_ATTENTION, backward
-    )
-    return {getattr(torch.ops.aten, name): count for name, count in formulas.items() if hasattr(torch.ops.aten, name)}
 
 
 CALLING_S = 1e-4
