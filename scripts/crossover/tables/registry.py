@@ -396,7 +396,7 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     ),
     "sure_high": Column("smallest such point above the crossover"),
     **_estimate("crossover_size{}", "the crossover as a size, interpolated", ends=END_OF_SET),
-    **_estimate("crossover_parameters{}", "the crossover in trainable parameters, interpolated", ends=END_OF_SET),
+    **_estimate("crossover_parameters{}", "the crossover in parameters, interpolated", ends=END_OF_SET),
     "roots": _many("all points on the x axis at which the sides cross"),
     "trials": _count("smallest number of trials with this cost, over both sides and all points"),
     "size_name": _text("what the size axis counts"),

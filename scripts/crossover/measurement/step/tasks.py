@@ -22,8 +22,9 @@ from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.trees import Change, map_plain, map_tensors, tensors_of
 
 
-def trainable_parameters(model: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in parameters_of(model) if parameter.requires_grad)
+def parameter_count(model: nn.Module, mode: str) -> int:
+    """Number of a model's parameters; in training without the frozen ones, which inference uses like the others."""
+    return sum(parameter.numel() for parameter in parameters_of(model) if parameter.requires_grad or mode == "infer")
 
 
 def to_host(results: Sequence[torch.Tensor]) -> None:

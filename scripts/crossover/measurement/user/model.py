@@ -28,7 +28,7 @@ from crossover.errors import UnsupportedError, UserError
 from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.modules import call_own_to, modules_of, parameters_of, set_mode, tensors_in
 from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
-from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, trainable_parameters
+from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, parameter_count
 from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
 from crossover.measurement.user.batches import (
     COUNT_THEM,
@@ -63,7 +63,7 @@ class UserModel:
 
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
         step = self._user_step()
-        self.tell({"known": {"parameters": trainable_parameters(step.model)}})
+        self.tell({"known": {"parameters": parameter_count(step.model, self.model.mode)}})
         task = (UserTraining if self.model.mode == "train" else UserInference)(step, self.model, cell, arithmetic)
         self.tell({"doing": f"a step of {self.model.shown}"})
         if not self.model.checked:

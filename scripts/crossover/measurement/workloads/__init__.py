@@ -44,7 +44,7 @@ from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import Task, copy_each_step, trainable_parameters
+from crossover.measurement.step.tasks import Task, copy_each_step, parameter_count
 
 Tell = Callable[[dict[str, Any]], None]
 """Receives the messages that `process.child.do` lists."""
@@ -85,7 +85,7 @@ def count_parameters(cell: Cell) -> int | None:
         if early_end(error) is None:
             raise
         return None
-    return trainable_parameters(model)
+    return parameter_count(model, "train")
 
 
 def build_task(cell: Cell, data: Mapping[str, torch.Tensor], arithmetic: Arithmetic, tell: Tell = ignore) -> Task:

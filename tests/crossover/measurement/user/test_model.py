@@ -20,6 +20,7 @@ from crossover.measurement.step.endings import is_mistake
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.user.model import UserModel, as_user_error
+from crossover.measurement.workloads import Tell, ignore
 from user_errors import error_line
 
 CPU = Arithmetic(torch.device("cpu"))
@@ -34,13 +35,15 @@ Build = Callable[..., Task]
 
 @pytest.fixture
 def build(tmp_path: Path) -> Build:
-    def make(text: str, protocol: str = "resident", precision: str = "fp32", **changes: Any) -> Task:
+    def make(
+        text: str, protocol: str = "resident", precision: str = "fp32", tell: Tell = ignore, **changes: Any
+    ) -> Task:
         file = tmp_path / f"net{len(list(tmp_path.iterdir()))}.py"
         file.write_text(HEAD + dedent(text))
         model = read_model(f"{file}:build", tmp_path, "here")
         cell = Cell("s", "model", protocol, 4, precision, "eager", 8, "cpu", model=replace(model, **changes))
         arithmetic = arithmetic_of(precision, CPU.device)
-        task = UserModel(cell).build(cell, {}, arithmetic)
+        task = UserModel(cell, tell).build(cell, {}, arithmetic)
         task.build_model = lambda: UserModel(cell).build_model(8)
         task.build_again = lambda: UserModel(cell).build(cell, {}, arithmetic)
         return task
@@ -53,6 +56,16 @@ CLASSES = """
 def build(size, batch_size):
     return nn.Linear(3, size), torch.randn(batch_size, 3), torch.randint(size, (batch_size,))
 """
+
+
+@pytest.mark.parametrize(("mode", "parameters"), [("train", 2), ("infer", 2 + 3)])
+def test_frozen_weights_count_as_parameters_of_an_inference(build: Build, mode: str, parameters: int) -> None:
+    known: dict[str, Any] = {}
+    text = (
+        "first = nn.Linear(2, 1).requires_grad_(False); return nn.Sequential(first, nn.Linear(1, 1)), torch.ones(4, 2)"
+    )
+    build(f"def build():\n    {text}", mode=mode, tell=lambda message: known.update(message.get("known", {})))
+    assert known == {"parameters": parameters}
 
 
 def test_a_tuple_trains_by_cross_entropy(build: Build) -> None:
