@@ -266,7 +266,7 @@ def _rows_are_independent(
     kept = torch.full((count,), int(rows[0]))  # the first compared row replaces all rows that are not compared
     kept[rows] = rows
     before = run_step(batch)
-    if any(tensor.dim() == 0 or len(tensor) != count for tensor in before["result"]):
+    if any(tensor.dim() == 0 or len(tensor) != count or tensor.is_sparse for tensor in before["result"]):
         return False
     after = run_step(map_tensors(lambda tensor: tensor[kept.to(tensor.device)], batch))
     errors = errors_between(_rows_of(after, rows), _rows_of(before, rows))
@@ -277,7 +277,7 @@ def _check_comparable(values: Values, exact: Values) -> None:
     tensors = exact["result"]
     if not any(tensor.numel() for tensor in tensors):
         raise UncheckedError("the step returns no numbers to compare")
-    if not any(bool(torch.isfinite(tensor).any()) for tensor in tensors):
+    if not any(bool(torch.isfinite(_stored(tensor)).any()) for tensor in tensors):
         raise UncheckedError("the result is not finite in double precision either")
     sizes = [[list(tensor.shape) for tensor in outputs["result"]] for outputs in (values, exact)]
     if sizes[0] != sizes[1]:
@@ -363,7 +363,7 @@ def _evaluate(
             with torch.set_grad_enabled(with_gradients), arithmetic.autocast():
                 results = task.forward(model, *inputs)
             if not training:
-                outputs = [_dense(result.detach()) for result in results]
+                outputs = [_comparable(result.detach()) for result in results]
                 return {"result": list(filter(_has_fractions, outputs)) or outputs}
             scaled = _gradients(results[0] * scale, model)
         for tensor in tensors_of(inputs):
@@ -379,11 +379,39 @@ def _has_fractions(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
 
 
-def _dense(tensor: torch.Tensor) -> torch.Tensor:
+def _comparable(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor without a nested, quantised or compressed layout; a sparse one stays sparse, by coordinates."""
     if tensor.is_nested:
         tensor = torch.nested.to_padded_tensor(tensor, 0.0)
     if tensor.is_quantized:
         return tensor.dequantize()
+    if tensor.layout in (torch.strided, torch.sparse_coo):
+        return tensor
+    return tensor.to_dense() if tensor.is_mkldnn else tensor.to_sparse()
+
+
+def _stored(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.coalesce().values() if tensor.is_sparse else tensor
+
+
+def _on_same_places(tensor: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The values of two sparse tensors at all places that either of them stores; dense tensors as they are."""
+    if not (tensor.is_sparse and other.is_sparse):
+        return _dense(tensor), _dense(other)
+    values, others = tensor.coalesce(), other.coalesce()
+    places = torch.cat([values.indices(), others.indices()], dim=1)
+
+    def at_places(*parts: torch.Tensor) -> torch.Tensor:
+        sums = torch.sparse_coo_tensor(places, torch.cat(parts), tensor.shape, check_invariants=False)
+        return sums.coalesce().values()
+
+    return (
+        at_places(values.values(), torch.zeros_like(others.values())),
+        at_places(torch.zeros_like(values.values()), others.values()),
+    )
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.layout is torch.strided else tensor.to_dense()
 
 
@@ -430,7 +458,7 @@ def relative_error(tensors: Iterable[torch.Tensor], exact: Iterable[torch.Tensor
     for tensor, exact_tensor in zip(tensors, exact, strict=True):
         if tensor.shape != exact_tensor.shape:
             return math.nan
-        value, reference = _doubles(tensor), _doubles(exact_tensor)
+        value, reference = _on_same_places(_doubles(tensor), _doubles(exact_tensor))
         if not bool((finite := torch.isfinite(reference)).all()):
             value, reference = value[finite], reference[finite]
         difference += float((value - reference).abs().square().sum())
@@ -446,7 +474,7 @@ def relative_error(tensors: Iterable[torch.Tensor], exact: Iterable[torch.Tensor
 
 
 def _doubles(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().to("cpu", torch.complex128 if tensor.is_complex() else torch.float64)
+    return _comparable(tensor.detach().to("cpu", torch.complex128 if tensor.is_complex() else torch.float64))
 
 
 @contextmanager

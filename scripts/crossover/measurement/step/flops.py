@@ -157,8 +157,8 @@ def _multi_head_flops(
 def _encoder_layer_flops(inputs: torch.Tensor, width: int, heads: int, *others: Any, **_: Any) -> int:
     """FLOPs of self-attention and of the two layers of the feed-forward part, the 15th and 17th argument."""
     tokens = inputs.shape[0] * inputs.shape[1]
-    first, second = others[11], others[13]
-    return _multi_head_flops(inputs, inputs, inputs, width, heads) + 2 * tokens * (first.numel() + second.numel())
+    weights = int(others[11].numel() + others[13].numel())
+    return _multi_head_flops(inputs, inputs, inputs, width, heads) + 2 * tokens * weights
 
 
 def _formulas() -> dict[Any, Formula]:

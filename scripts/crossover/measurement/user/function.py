@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -41,6 +41,7 @@ TOLERANCES: dict[type[np.generic], float] = {
     np.float16: HALF_TOLERANCE,
 }
 """Largest relative difference that is allowed between results, by dtype; 0 for other dtypes, such as integers."""
+SPARSE_LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 
 class UserFunction:
@@ -185,7 +186,7 @@ class FunctionTask(Task):
             return Answer()
         expected = results_of(self.builder.step_on("cpu"), model)
         if (text := difference(results, expected, tolerance)) is None:
-            errors = [relative_error(a.values, b.values) for a, b in zip(results, expected, strict=True)]
+            errors = [relative_error(*_on_same_places(a, b)) for a, b in zip(results, expected, strict=True)]
             return Answer({"result": max(errors)})
         return Answer(
             wrong=f"its results on {device} differ from those on the CPU: {text}; if both have the same data, "
@@ -211,7 +212,11 @@ class Result:
     """An array that a step returned, and the largest relative difference that its type allows."""
 
     values: np.ndarray
+    """All values of the array, or the stored ones if it is sparse."""
     tolerance: float
+    shape: tuple[int, ...]
+    places: np.ndarray | None = None
+    """The places of a sparse array's stored values in its flattened form; None for a dense array."""
 
 
 def results_of(step: Step, model: Model) -> list[Result]:
@@ -230,24 +235,64 @@ def results_of(step: Step, model: Model) -> list[Result]:
 
 def _result_of(value: Any) -> Result | None:
     if isinstance(value, torch.Tensor):
-        value = value.detach().cpu()
-        value = value.to_dense() if value.layout != torch.strided else value
-        if value.dtype is torch.bfloat16:
-            return Result(value.float().numpy(), HALF_TOLERANCE)
-        return _of_array(value.resolve_conj().numpy())
-    if hasattr(value, "toarray"):  # a sparse matrix
-        return _of_array(value.toarray())
-    if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):  # CuPy
-        return _of_array(value.get())
+        return _of_tensor(value.detach().cpu())
+    is_sparse = hasattr(value, "tocoo")
+    if (is_sparse or hasattr(value, "__cuda_array_interface__")) and hasattr(value, "get"):  # CuPy
+        value = value.get()
+    if is_sparse and value.ndim < 3:
+        matrix = value.tocoo()
+        return _of_array(matrix.data, matrix.shape, matrix.coords)
     if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
         return _of_array(np.asarray(value))
     if isinstance(value, float | complex):  # a plain number may come from an array in single precision
-        return Result(np.asarray(value), TOLERANCES[np.float32])
+        return Result(np.asarray(value), TOLERANCES[np.float32], ())
     return _of_array(np.asarray(value)) if isinstance(value, int) else None
 
 
-def _of_array(array: np.ndarray) -> Result | None:
-    return Result(array, TOLERANCES.get(array.dtype.type, 0.0)) if array.dtype.kind in "biufc" else None
+def _of_tensor(tensor: torch.Tensor) -> Result | None:
+    shape, coordinates = tuple(tensor.shape), None
+    if tensor.layout in SPARSE_LAYOUTS:
+        tensor = tensor.to_sparse().coalesce()
+        coordinates, tensor = tuple(tensor.indices().numpy()), tensor.values()
+    elif tensor.layout != torch.strided:
+        tensor = tensor.to_dense()
+    is_bf16 = tensor.dtype is torch.bfloat16
+    result = _of_array((tensor.float() if is_bf16 else tensor.resolve_conj()).numpy(), shape, coordinates)
+    return replace(result, tolerance=HALF_TOLERANCE) if result and is_bf16 else result
+
+
+def _of_array(
+    values: np.ndarray, shape: tuple[int, ...] | None = None, coordinates: tuple[np.ndarray, ...] | None = None
+) -> Result | None:
+    """The result for an array, or for a sparse one of this shape, with its stored values and their coordinates."""
+    if values.dtype.kind not in "biufc":
+        return None
+    shape = values.shape if shape is None else shape
+    places = None if coordinates is None else np.ravel_multi_index(coordinates, shape[: len(coordinates)])
+    return Result(values, TOLERANCES.get(values.dtype.type, 0.0), shape, places)
+
+
+def _on_same_places(result: Result, expected: Result) -> tuple[np.ndarray, np.ndarray]:
+    """The values of two results of one shape; of sparse ones at all places that either of them stores."""
+    if result.places is None or expected.places is None:
+        return _dense(result), _dense(expected)
+    places, inverse = np.unique(np.concatenate([result.places, expected.places]), return_inverse=True)
+    ends = len(result.places)
+    return _sums(result.values, inverse[:ends], len(places)), _sums(expected.values, inverse[ends:], len(places))
+
+
+def _dense(result: Result) -> np.ndarray:
+    if result.places is None:
+        return result.values
+    places = math.prod(result.shape[: len(result.shape) - result.values.ndim + 1])
+    return _sums(result.values, result.places, places).reshape(result.shape)
+
+
+def _sums(values: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
+    """Add up the values of each place, since a sparse array may store several for one."""
+    sums = np.zeros((count, *values.shape[1:]), values.dtype)
+    np.add.at(sums, places, values)
+    return sums
 
 
 def difference(results: list[Result], expected: list[Result], tolerance: float | None) -> str | None:
@@ -256,10 +301,10 @@ def difference(results: list[Result], expected: list[Result], tolerance: float |
         return f"{len(results)} arrays and {len(expected)}"
     for number, (a, b) in enumerate(zip(results, expected, strict=True), 1):
         name = f"array {number} of {len(results)}: " if len(results) > 1 else ""
-        if a.values.shape != b.values.shape:
-            return f"{name}shape {list(a.values.shape)} and {list(b.values.shape)}"
+        if a.shape != b.shape:
+            return f"{name}shape {list(a.shape)} and {list(b.shape)}"
         allowed = max(a.tolerance, b.tolerance) if tolerance is None else tolerance
-        error = relative_error(a.values, b.values)
+        error = relative_error(*_on_same_places(a, b))
         if error > allowed:
             return f"{name}relative difference {error:.2g}, allowed {allowed:g}"
     return None

@@ -509,6 +509,35 @@ def test_outputs_that_cannot_be_compared_are_unchecked(exact: list[Any], timed: 
     assert reason in str(answer.unchecked)
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.filterwarnings("ignore:Sparse ")
+def test_sparse_outputs_are_compared_without_making_them_dense(compressed: bool, wrong: bool) -> None:
+    """Dense, the output would take 8 TB."""
+
+    def product(model: Any, matrix: torch.Tensor) -> torch.Tensor:
+        result = torch.sparse.mm(matrix, matrix) * model.scale.detach()
+        return result.to_sparse_csr() if compressed else result
+
+    places = torch.tensor([[0, 7, 9], [7, 9, 10**6 - 1]])
+    matrix = torch.sparse_coo_tensor(places, torch.tensor([3.0, 4.0, 5.0]), (10**6, 10**6)).coalesce()
+
+    def scaled() -> nn.Module:
+        return Applied(product, scale=nn.Parameter(torch.ones(())))
+
+    task = TinyInference(scaled(), matrix)
+    task.batched = False
+    if wrong:
+        forward = task.forward
+        task.forward = lambda model, *inputs: tuple(  # type: ignore[method-assign]
+            result * (1.5 if model is task.model else 1.0) for result in forward(model, *inputs)
+        )
+    answer = compare_with_reference(task, scaled, "fp32")
+    assert answer.unchecked is None
+    assert answer.errors["result"] == pytest.approx(0.5 if wrong else 0.0)
+    assert (answer.wrong is not None) is wrong
+
+
 def test_sparse_gradients_are_compared() -> None:
     def embedded() -> nn.Module:
         return nn.Embedding(5, 3, sparse=True)

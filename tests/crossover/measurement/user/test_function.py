@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +136,9 @@ def test_results_that_cannot_be_compared_are_not_checked(function: str, text: st
     [
         (np.longdouble(0.5), 0.5, 1e-6),
         (torch.tensor([1.5, 2.0], dtype=torch.bfloat16), [1.5, 2.0], 3e-2),
-        (torch.tensor([[0.0, 3.0]]).to_sparse(), [[0.0, 3.0]], 1e-3),
-        (scipy.sparse.csr_array([[0.0, 3.0]]), [[0.0, 3.0]], 1e-6),
+        (torch.tensor([[0.0, 3.0]]).to_sparse(), [3.0], 1e-3),
+        (torch.tensor([[0.0, 3.0]], dtype=torch.bfloat16).to_sparse(), [3.0], 3e-2),
+        (scipy.sparse.csr_array([[0.0, 3.0]]), [3.0], 1e-6),
         (torch.ones(2, requires_grad=True), [1.0, 1.0], 1e-3),
         (1.5, 1.5, 1e-3),
         (np.arange(2), [0, 1], 0.0),
@@ -145,6 +147,41 @@ def test_results_that_cannot_be_compared_are_not_checked(function: str, text: st
 def test_results_are_compared_with_the_tolerance_of_their_type(value: Any, array: Any, tolerance: float) -> None:
     (result,) = results_of(Step(run=lambda: {"result": (value, "text", object())}), PLAIN_MODEL)
     assert (result.values.tolist(), result.tolerance) == (array, tolerance)
+
+
+SPARSE_KINDS: list[Callable[[Any, Any, int], Any]] = [
+    lambda values, places, n: scipy.sparse.csr_array((values, places), shape=(n, n)),
+    lambda values, places, n: scipy.sparse.coo_matrix((values, places), shape=(n, n)),
+    lambda values, places, n: torch.sparse_coo_tensor(np.array(places), values, (n, n), dtype=torch.float64),
+    lambda values, places, n: torch.sparse_coo_tensor(np.array(places), np.outer(values, [1, 1]), (n, n, 2)),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant")
+@pytest.mark.parametrize("sparse", SPARSE_KINDS)
+def test_sparse_results_are_compared_at_the_places_that_either_stores(sparse: Callable[[Any, Any, int], Any]) -> None:
+    """Dense, each of these matrices would take 8 TB."""
+
+    def compared(values: list[float], places: tuple[list[int], list[int]]) -> str | None:
+        steps = (([3.0, 4.0], ([0, 7], [5, 10**6 - 1])), (values, places))
+        made = [sparse(np.array(values), places, 10**6) for values, places in steps]
+        ours, theirs = (results_of(Step(run=lambda result=result: result), PLAIN_MODEL) for result in made)
+        return difference(theirs, ours, None)
+
+    assert compared([4.0, 3.0], ([7, 0], [10**6 - 1, 5])) is None
+    assert compared([4.0, 2.0, 1.0, 0.0], ([7, 0, 0, 9], [10**6 - 1, 5, 5, 9])) is None  # a sum, and a stored zero
+    assert compared([4.0, 3.0], ([7, 0], [10**6 - 1, 6])) == "relative difference 0.85, allowed 1e-06"
+    assert compared([4.0, 3.0, 0.5], ([7, 0, 1], [10**6 - 1, 5, 1])) == "relative difference 0.1, allowed 1e-06"
+    assert compared([4.0, np.nan], ([7, 0], [10**6 - 1, 5])) == "relative difference inf, allowed 1e-06"
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant")
+@pytest.mark.parametrize("sparse", SPARSE_KINDS)
+def test_a_sparse_result_may_equal_a_dense_one(sparse: Callable[[Any, Any, int], Any]) -> None:
+    matrix = sparse(np.array([3.0]), ([0], [1]), 2)
+    dense = matrix.to_dense() if isinstance(matrix, torch.Tensor) else matrix.toarray()
+    ours, theirs = (results_of(Step(run=lambda result=result: result), PLAIN_MODEL) for result in (matrix, dense))
+    assert difference(ours, theirs, None) is None
 
 
 def test_a_result_that_fails_makes_the_row_invalid(tmp_path: Path) -> None:
