@@ -4,7 +4,7 @@ from crossover.config.configuration import real_files
 from crossover.errors import failures, one_line_errors
 from crossover.machine.code_key import digests_of
 from crossover.plan.checks import reference_files
-from crossover.plan.stages import planned_trials
+from crossover.plan.stages import FIRST_REPEAT, plan_after, planned_trials
 
 
 def get_file(path):
@@ -74,12 +74,15 @@ def get_rows_before_stage(wildcards):
 
 
 def get_measured_rows(wildcards):
-    """The rows of the first grid, of all stages, and of the repeats. To plan a repeat, only earlier repeats count."""
+    """The rows of the first grid, of all stages, and of the repeats. To plan repeats, only earlier repeats count."""
     rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
-    for repeat in range(1, int(wildcards.get("repeat", PLAN.repeats + 1))):
-        plan = checkpoints.plan_repeats.get(repeat=str(repeat)).output.plan
+    repeat, part = FIRST_REPEAT
+    while repeat <= PLAN.repeats and (str(repeat), part) != (wildcards.get("repeat"), wildcards.get("part")):
+        plan = checkpoints.plan_repeats.get(repeat=str(repeat), part=part).output.plan
         with one_line_errors():
-            rows += PLAN.rows(planned_trials(Path(plan)), repeat)
+            trials = planned_trials(Path(plan))
+        rows += PLAN.rows(trials, repeat)
+        repeat, part = plan_after(repeat, part, trials)
     return rows
 
 

@@ -7,6 +7,7 @@ from crossover.plan.checks import check_config, notes_before_run, reference_fold
 from crossover.plan.jobs import Jobs
 from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan, figures_of
+from crossover.plan.stages import REST
 
 with one_line_errors():
     # Checked before Snakemake reads it, so that a mistake in the YAML is reported in one line with its position.
@@ -52,3 +53,4 @@ wildcard_constraints:
     variant=r"\w+",
     machine="|".join(CONFIG.classes or (HERE,)),
     again=r"(-repeat-\d+)?",
+    part=f"({REST})?",

@@ -27,9 +27,9 @@ checkpoint plan_repeats:
         rows=get_measured_rows,
         library=get_library("config", "plan", "tables"),
     output:
-        plan=f"{RESULTS}/repeats/repeat-{{repeat}}.json",
+        plan=f"{RESULTS}/repeats/repeat-{{repeat}}{{part}}.json",
     log:
-        f"{RESULTS}/logs/plan_repeats/repeat-{{repeat}}.log",
+        f"{RESULTS}/logs/plan_repeats/repeat-{{repeat}}{{part}}.log",
     localrule: True
     conda:
         "../envs/analysis.yaml"

@@ -85,3 +85,18 @@ def test_only_disturbed_trials_are_repeated_and_only_if_the_config_says_so(workf
     workflow.run(TARGET)
     assert sorted(measured(workflow)) == [(size, "cpu", trial, 1) for size in (2, 3) for trial in (1, 2)]
     assert {(repeat, flagged) for repeat, _, flagged in counting(workflow).values()} == {(1, False)}
+
+
+@pytest.mark.parametrize(("helps", "repeats"), [(1, 3), (2, 6)])
+def test_the_rest_is_repeated_only_if_that_helps_a_sample(workflow: WorkflowCopy, helps: int, repeats: int) -> None:
+    """Of six disturbed trials, three are repeated first, and one or two of these are then undisturbed."""
+    trials = [(size, trial) for size in (2, 3) for trial in (1, 2, 3)]
+    sample = [trials[0], trials[2], trials[4]]
+    first = [(size, "cpu", trial, 0) for size, trial in trials]
+    disturb(workflow, *first, *((size, "cpu", trial, 1) for size, trial in sample[helps:]))
+    output = workflow.run(TARGET, "--config", "trials=3")
+    again = measured(workflow)[6:]
+    assert {(size, trial) for size, _, trial, _ in again[:3]} == set(sample)
+    assert len(again) == repeats
+    assert ("Repeats did not help: 2 of 3 were disturbed again." in output) is (helps == 1)
+    assert workflow.would_run(TARGET, "--config", "trials=3") == Counter()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.files import atomic_path
-from crossover.plan.stages import path_of_row, planned_trials
+from crossover.plan.stages import FIRST_REPEAT, path_of_row, plan_after, planned_trials
 from crossover.reading import UnreadableError, read_json
 
 
@@ -82,8 +82,12 @@ def find_references(plan: Plan, results: Path, started_in: str | None = None) ->
 def repeated_rows(plan: Plan, results: Path) -> list[Path]:
     """Paths of the rows of the repeats planned so far."""
     rows = []
-    for number in range(1, plan.config.get("repeat_disturbed", 0) + 1):
-        if (file := results / "repeats" / f"repeat-{number}.json").is_file():
-            planned = [(cell, trial) for cell, trial in planned_trials(file) if cell.study in plan.studies]
-            rows += [results / "cells" / path_of_row(cell, trial, number) for cell, trial in planned]
+    repeat, part = FIRST_REPEAT
+    while repeat <= plan.config.get("repeat_disturbed", 0):
+        if not (file := results / "repeats" / f"repeat-{repeat}{part}.json").is_file():
+            break
+        trials = planned_trials(file)
+        of_plan = [(cell, trial) for cell, trial in trials if cell.study in plan.studies]
+        rows += [results / "cells" / path_of_row(cell, trial, repeat) for cell, trial in of_plan]
+        repeat, part = plan_after(repeat, part, trials)
     return rows

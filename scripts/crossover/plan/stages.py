@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -58,15 +59,39 @@ def path_of_row(cell: Cell, trial: int, repeat: int = 0) -> Path:
     return Path(cell.path, f"trial-{trial}{f'-repeat-{repeat}' if repeat else ''}.parquet")
 
 
-def write_stage(path: Path, stage: int, trials: Mapping[Cell, Sequence[int]], why: Sequence[Mapping[str, Any]]) -> None:
+SAMPLE = 3
+"""Number of disturbed trials that are repeated first; the rest are repeated only if that helps."""
+FIRST_REPEAT = (1, "")
+REST = "-rest"
+"""In a plan's name: it has the trials that are not in the repeat's sample."""
+
+
+def plan_after(repeat: int, part: str, trials: Sequence[Any]) -> tuple[int, str]:
+    """Number and part of the plan that follows a plan of repeats with these trials; `sys.maxsize` if none does.
+
+    A sample that is not full has all disturbed trials, and an empty one ends the repeats.
+    """
+    if part == REST or 0 < len(trials) < SAMPLE:
+        return repeat + 1, ""
+    return (repeat, REST) if trials else (sys.maxsize, "")
+
+
+def write_stage(
+    path: Path,
+    stage: int,
+    trials: Mapping[Cell, Sequence[int]],
+    why: Sequence[Mapping[str, Any]],
+    note: str | None = None,
+) -> None:
     """Write the plan of a stage, or of a repeat, atomically as JSON.
 
-    `why` has the reasons: those of a stage by series or claim, or the flags of each trial to repeat.
+    `why` has the reasons: those of a stage by series or claim, or the flags of each trial to repeat. `note` is a
+    sentence for the terminal.
     """
     cells = [{**cell.values, "trials": list(numbers)} for cell, numbers in trials.items()]
     with atomic_path(path) as temporary:
         temporary.write_text(
-            json.dumps({"stage": stage, "cells": cells, "why": why}, indent=2) + "\n", encoding="utf-8"
+            json.dumps({"stage": stage, "cells": cells, "why": why, "note": note}, indent=2) + "\n", encoding="utf-8"
         )
 
 

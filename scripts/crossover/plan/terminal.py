@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from crossover.errors import STOPPED, UserError
-from crossover.plan.stages import path_of_row, planned_trials
+from crossover.plan.stages import REST, path_of_row, planned_trials
+from crossover.reading import read_json
 
 MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
 
@@ -195,10 +196,16 @@ class Progress(logging.Handler):
                 self._tell()
             elif rule == ANSWERING and (answer := _text(self._outputs.pop(facts["job_id"])).rstrip()):
                 self._say(answer)
-            elif rule in ADDING and (added := _added_trials(Path(self._outputs.pop(facts["job_id"])))):
-                self._added += added
-                self._last_step = -1
-                self._say(ADDING[rule].format(_with_noun(added, "trial")))
+            elif rule in ADDING:
+                self._tell_added(rule, Path(self._outputs.pop(facts["job_id"])))
+
+    def _tell_added(self, rule: str, plan: Path) -> None:
+        if added := _added_trials(plan):
+            self._added += added
+            self._last_step = -1
+            self._say(ADDING[rule].format(_with_noun(added, "trial")))
+        if note := _note_of(plan):
+            self._say(note)
 
     def tells(self, record: logging.LogRecord) -> bool:
         """Whether to show a record. Errors of jobs that were stopped are not shown."""
@@ -238,13 +245,22 @@ class Progress(logging.Handler):
 def _added_trials(plan: Path) -> int:
     """Number of trials in the plan of a stage or a repeat that have no row yet; 0 for a plan that cannot be read."""
     kind, _, number = plan.stem.partition("-")
-    repeat = int(number) if kind == "repeat" else 0
+    repeat = int(number.removesuffix(REST)) if kind == "repeat" else 0
     cells = plan.parents[1] / "cells"
     try:
         trials = planned_trials(plan)
     except UserError:
         return 0
     return sum(not (cells / path_of_row(*trial, repeat)).exists() for trial in trials)
+
+
+def _note_of(plan: Path) -> str | None:
+    """The sentence in the plan of a repeat; None without one, or for a plan that cannot be read."""
+    try:
+        note: str | None = read_json(plan, "plan").get("note")
+    except (UserError, AttributeError):
+        return None
+    return note
 
 
 def _is_stopped(facts: Mapping[str, Any]) -> bool:

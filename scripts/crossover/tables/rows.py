@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -148,6 +149,17 @@ def disturbed_trials(trials: pa.Table) -> dict[Cell, dict[int, list[str]]]:
         if flags := _disturbances(row):
             disturbed[Cell(**{axis: row[axis] for axis in AXES})][row["trial"]] = flags
     return dict(disturbed)
+
+
+def latest_repeats(rows: pa.Table) -> dict[tuple[Cell, int], list[str]]:
+    """The flags of DISTURBED of the latest repeats, by cell and trial number, from rows that are not `joined`."""
+    latest = pc.max(rows["repeat"]).as_py() or math.inf
+    repeats = rows.select([*AXES, "trial", "repeat", "status", "flag_names"]).to_pylist()
+    return {
+        (Cell(**{axis: row[axis] for axis in AXES}), row["trial"]): _disturbances(row)
+        for row in repeats
+        if row["repeat"] == latest
+    }
 
 
 def least_disturbed(trials: pa.Table) -> pa.Table:

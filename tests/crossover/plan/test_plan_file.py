@@ -68,8 +68,12 @@ def test_repeated_rows_are_those_planned_up_to_the_configs_limit(tmp_path: Path)
     assert repeated_rows(plan, tmp_path) == []
     for number in (1, 2, 3):
         write_stage(tmp_path / "repeats" / f"repeat-{number}.json", number, {cell: [1]}, [])
+    write_stage(tmp_path / "repeats" / "repeat-1-rest.json", 1, {cell: [5]}, [])  # of an earlier run
     folder = tmp_path / "cells" / cell.path
     assert repeated_rows(plan, tmp_path) == [folder / f"trial-1-repeat-{number}.parquet" for number in (1, 2)]
+    write_stage(tmp_path / "repeats" / "repeat-1.json", 1, {cell: [1, 2, 3]}, [])
+    rows = [f"trial-{row}.parquet" for row in ("1-repeat-1", "2-repeat-1", "3-repeat-1", "5-repeat-1", "1-repeat-2")]
+    assert repeated_rows(plan, tmp_path) == [folder / row for row in rows]
     assert not set(repeated_rows(plan, tmp_path)) & set(planned_rows(plan, tmp_path))
 
 

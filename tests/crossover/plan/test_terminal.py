@@ -89,10 +89,13 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
         run.job(number, seconds=60)
     run.job(7, "plan_repeats", 1, output=str(repeat))
     run.job(8, seconds=60)
-    assert run.said[-3:] == [
+    write_stage(repeat.with_stem("repeat-1-rest"), 1, {}, [], "Repeats did not help.")
+    run.job(9, "plan_repeats", 1, output=str(repeat.with_stem("repeat-1-rest")))
+    assert run.said[-4:] == [
         "Measured 5 of 5 trials.",
         "To measure again, because they were disturbed: 1 trial.",
         "Measured 6 of 6 trials.",
+        "Repeats did not help.",
     ]
 
 
