@@ -221,8 +221,11 @@ class Measurement(Row):
     peak_reserved_bytes: int | None = column("peak memory reserved by the allocator", "B")
     device_used_bytes: int | None = column("memory in use on the whole device after the step", "B")
     process_device_bytes: int | None = column("device memory of the process, by the driver (NVML)", "B")
-    base_rss_bytes: int | None = column("resident memory of the process before the step", "B")
-    peak_rss_bytes: int | None = column("peak resident memory of the process", "B")
+    rss_growth_bytes: int | None = column("memory that a step adds to the process: its peak minus that before it", "B")
+    base_rss_bytes: int | None = column(
+        "resident memory of the process before the step: mostly torch, and less in a fork", "B"
+    )
+    peak_rss_bytes: int | None = column("peak resident memory of the process, with `base_rss_bytes`", "B")
     memory_source: str | None = column("source of the peak: an allocator, VmHWM or sampled RSS")
     parameter_bytes: int | None = column("parameters at the step's peak", "B")
     gradient_bytes: int | None = column("gradients at the step's peak", "B")

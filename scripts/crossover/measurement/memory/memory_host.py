@@ -42,11 +42,12 @@ def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) ->
 def grown_bytes(run: Callable[[], None]) -> int:
     """Run a function and return the peak growth of this process's resident memory, in bytes."""
     columns = measure_host(run)
-    return int(columns["peak_rss_bytes"] - columns["base_rss_bytes"])
+    return int(columns["rss_growth_bytes"])
 
 
 def _columns(base_bytes: int, peak_bytes: int, source: str) -> dict[str, Any]:
-    return {"base_rss_bytes": base_bytes, "peak_rss_bytes": peak_bytes, "memory_source": source}
+    growth = {"rss_growth_bytes": peak_bytes - base_bytes}
+    return {**growth, "base_rss_bytes": base_bytes, "peak_rss_bytes": peak_bytes, "memory_source": source}
 
 
 def sample_host(run: Callable[[], None], read_rss: Callable[[], int]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def split_memory(subject: Subject, device: torch.device, peak: Mapping[str, Any]
     """
     if device.type == "cpu":
         split = split_step(subject, device)
-        rest = peak["peak_rss_bytes"] - peak["base_rss_bytes"] - split.added_bytes
+        rest = peak["rss_growth_bytes"] - split.added_bytes
         return {**split.columns, "other_bytes": max(0, rest)}
     if device.type == "mps":
         return split_step(subject, device).columns

@@ -134,7 +134,7 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
     row, details = vars(result), {}
     if isinstance(job, TrialJob) and result.status == "ok":  # the command prints these values
         details = {name: row[name] for name in ("step_time_s", "samples_s", "flag_names")}
-        details["peak_bytes"] = row["peak_allocated_bytes"] or row["peak_rss_bytes"]
+        details["peak_bytes"] = row["peak_allocated_bytes"] or row["rss_growth_bytes"]
         details["on"] = row["device_name"] or row["device"]
     return {"done": result.status, "reason": result.reason, "result": details, "transient": may_pass(row)}
 

@@ -93,6 +93,8 @@ def test_a_fork_measures_like_a_fresh_process(long_job: TrialJob) -> None:
     alike = ("status", "threads", "backend_settings", "relative_error", "gradient_error", "parameters", "affinity")
     assert {name: forked[name] for name in alike} == {name: fresh[name] for name in alike}
     assert forked["status"] == "ok"
+    assert forked["base_rss_bytes"] < fresh["base_rss_bytes"]  # by the libraries' pages that a fork has not touched
+    assert forked["rss_growth_bytes"] == pytest.approx(fresh["rss_growth_bytes"], abs=2**20)
 
 
 def test_a_server_that_was_started_early_serves_the_first_trial(
