@@ -72,7 +72,7 @@ FLAGS = {
     ),
     "above_roof": Word(
         "the step is faster than the measured roofs of its device allow",
-        "delete the folder roofs in the results and run again: the probe was disturbed",
+        "run again, which probes disturbed roofs again; for others, delete the folder roofs in the results first",
         "faster than the roofs of their device",
     ),
     "cast": Word(

@@ -23,6 +23,7 @@ from crossover.config.options import (
 from crossover.config.studies import Candidates, Study, effort_of, quality_of
 from crossover.config.words import COMPUTES_IN, HERE, is_cpu
 from crossover.config.workloads import memory_mb
+from crossover.errors import failures
 from crossover.machine.code_key import Modules, code_of, digests_of
 from crossover.machine.discovery import Machine
 from crossover.plan.run_plan import Classes, cell_of_wildcards
@@ -90,10 +91,12 @@ class Jobs:
         for study in self.config.studies:
             precisions |= {*candidates.precisions} if (candidates := Candidates.of(vars(study))) else set()
         products = {COMPUTES_IN.get(precision, precision) for precision in precisions}
+        probed = Path(self.config.results, "roofs", wildcards.get("machine", ""), f"{wildcards['device']}.json")
         given = {"precisions": ",".join(sorted(products)), "cpu_threads": self.config.cpu_threads}
         return {
             "options": shlex.join(as_options(axes | given)),
             "code": digests_of("crossover.measurement.roofs"),
+            "disturbed": failures(probed) if self.config.repeat_disturbed else 0,
             **self._versions(wildcards),
         }
 

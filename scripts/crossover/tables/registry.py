@@ -453,10 +453,11 @@ ROOFS = _of_record(["machine", "device", "device_name", "hostname", "threads", "
     "roof": _text("what was probed: " + ", ".join(ROOF_KINDS)),
     "precision": _text("precision of a matrix product"),
     "working_set_bytes": Column("memory that the probe touches; empty for launches", "B"),
-    "value": Column("median of the probe's repeats, in `unit`"),
+    "value": Column("best of the probe's repeats, in `unit`"),
     "lowest": Column("lowest of the repeats"),
     "highest": Column("highest of the repeats"),
     "unit": _text("FLOP/s, B/s or s"),
+    "disturbed": _text("what disturbed all attempts of the probe, in the words of `flag_names`; empty if nothing did"),
 }
 
 SPLIT = {

@@ -49,13 +49,13 @@ class Roofs:
 
     @classmethod
     def best_of(cls, rows: pd.DataFrame) -> Roofs:
-        """The roofs according to the fastest repeat of each probe."""
+        """The roofs according to the fastest repeat of each probe; in older files, `value` is the median."""
         in_seconds = rows["unit"] == "s"
         return cls.of(rows.assign(value=rows["lowest"].where(in_seconds, rows["highest"])))
 
     @classmethod
     def of(cls, rows: pd.DataFrame) -> Roofs:
-        """The roofs according to the median of each probe's repeats, from the rows of one device."""
+        """The roofs by column `value`, from the rows of one device."""
         products = rows[rows["roof"] == "matmul"]
         memory = rows[rows["roof"] == "memory"].sort_values("working_set_bytes")
         value_of = dict(zip(rows["roof"], rows["value"].astype(float), strict=True))

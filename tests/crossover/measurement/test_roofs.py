@@ -20,6 +20,7 @@ from crossover.measurement.process.jobs import Job, Outcome
 from crossover.measurement.step.devices import open_device
 from crossover.tables.registry import ROOF_KINDS
 from crossover.tables.roofs import Roofs, read_roofs
+from plans import jobs
 
 ROWS, WORKING_SETS = (8, 16), (2**12, 2**14)
 BLOCK_S = 0.5
@@ -114,6 +115,55 @@ def test_the_roofs_of_a_device_are_written_and_read(tmp_path: Path, monkeypatch:
     assert measured.working_sets == list(map(float, WORKING_SETS))
     assert set(measured.peaks) == {"fp32", "fp64"}
     assert pd.isna(measured.graph_launch_s)
+
+
+def roof(name: str, value: float, unit: str, **columns: Any) -> dict[str, Any]:
+    return {"roof": name, "value": value, "lowest": value / 2, "highest": value * 2, "unit": unit, **columns}
+
+
+def test_a_roof_is_the_best_value_of_all_attempts_which_end_once_nothing_disturbs() -> None:
+    def rows(rate: float, launch_s: float) -> list[dict[str, Any]]:
+        sizes = [roof("memory", rate * size, "B/s", working_set_bytes=size) for size in (4, 8)]
+        return [*sizes, roof("matmul", rate, "FLOP/s", precision="fp32"), roof("launch", launch_s, "s")]
+
+    attempts = [
+        (rows(3.0, 9.0), "busy_host"),
+        (rows(5.0, 7.0), "steal"),
+        (rows(4.0, 6.0), None),
+        (rows(99.0, 1.0), None),
+    ]
+    for used, disturbed in ((3, None), (2, "steal")):
+        left = iter(attempts[:used] if disturbed is None else [attempts[1]] * 3)
+        best = roofs.best_roofs(left.__next__)
+        assert [row["value"] for row in best] == [20.0, 40.0, 5.0, 6.0 if used == 3 else 7.0]
+        assert {row["disturbed"] for row in best} == {disturbed}
+        assert next(left, None) is None
+    (launch,) = [row for row in roofs.best_roofs(iter(attempts).__next__) if row["roof"] == "launch"]
+    assert (launch["lowest"], launch["highest"]) == (3.0, 18.0)
+
+
+def test_a_probe_is_disturbed_by_what_disturbs_a_trial() -> None:
+    quiet = {"device": "cpu", "threads": 2, "affinity_cores": 2, "logical_cpus": 2, "timed_s": 10.0}
+    assert roofs.disturbances(quiet | {"others_cpus": 0.1, "steal_share": 0.01}) is None
+    assert roofs.disturbances(quiet | {"others_cpus": 1.0, "steal_share": 0.2}) == "busy_host, steal"
+    foreign = roofs.disturbances({"device": "cuda", "timed_s": 10.0, "foreign_gpu_share": 0.5})
+    assert (foreign or "").startswith("other processes used 50% of the GPU")
+
+
+@pytest.mark.parametrize(("disturbed", "counts"), [(None, 0), ("busy_host", 1)])
+def test_the_next_run_probes_disturbed_roofs_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disturbed: str | None, counts: int
+) -> None:
+    """The number of disturbed probes is a parameter of the rule, unless nothing is to be repeated."""
+    rows = [roof("launch", 1.0, "s", disturbed=disturbed)]
+    outcome = Outcome("ok", None, written=False, facts={}, result={"rows": rows})
+    monkeypatch.setattr(attempts, "run_supervised", lambda _: outcome)
+    wildcards = {"device": "cpu"}
+    before = [jobs(results=str(tmp_path), repeat_disturbed=n).roofs(wildcards) for n in (0, 1)]
+    (tmp_path / "roofs").mkdir()
+    probe_roofs.main(["--device=cpu", f"--output={tmp_path / 'roofs' / 'cpu.json'}", "--cpu-threads=1"])
+    after = [jobs(results=str(tmp_path), repeat_disturbed=n).roofs(wildcards) for n in (0, 1)]
+    assert after == [before[0], before[1] | {"disturbed": counts}]
 
 
 @pytest.mark.parametrize("text", ["no json", json.dumps([{"other": 1}]), json.dumps(5)])
