@@ -197,11 +197,17 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     task = cell.build(with_rows(cell.data(), job.cell.batch_size), arithmetic, job.seed)
     step = prepare(task, job.cell.execution).step
     watch = Stopwatch(synchronise=target.synchronise)
-    if not task.arithmetic.run_until_updated(lambda: time_block(step, 1, watch)):
+
+    def timed_step_s() -> float:
+        step_s = time_block(step, 1, watch).wall_s
+        task.check_batch()
+        return step_s
+
+    if not task.arithmetic.run_until_updated(timed_step_s):
         raise InvalidError(
             f"the loss scaler skipped {SKIPPED_MAX} updates in a row, so the memory of an update is unknown"
         )
-    step_s = [time_block(step, 1, watch).wall_s for _ in range(job.steps)][-1]
+    step_s = [timed_step_s() for _ in range(job.steps)][-1]
     timed = {}
     if job.timed_batches:
         samples_before = task.samples_taken

@@ -123,12 +123,20 @@ class Trial:
         self.phases.end("build")
         later_steps = min(job.latency_steps, TURN_STEPS)  # the latencies take at least this many
         ran_s: list[float] = []
+
+        def first_step() -> None:
+            ran_s.append(time_block(execution.step, 1, watch).wall_s)
+            task.check_batch()
+
         if job.latency_mistakes:
             ran_s += time_cold(execution.step, later_steps, watch, job.time_limit_s, later_steps)
             self.columns["latencies_cold_s"] = ran_s
         else:
             # A slow step is timed only a few times, and the loss scaler must not skip the update of any of these.
-            task.arithmetic.run_until_updated(lambda: ran_s.append(time_block(execution.step, 1, watch).wall_s))
+            task.arithmetic.run_until_updated(first_step)
+            if not ran_s:
+                first_step()
+        task.check_batch()
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)
         timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort.on(job.cell.device), watch, *limits)

@@ -19,7 +19,7 @@ from crossover.config.models import read_model
 from crossover.config.statuses import FLAGS
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING
-from crossover.errors import InvalidError, UnsupportedError
+from crossover.errors import InvalidError, UnsupportedError, UserError
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
 from crossover.measurement.clock.profiling import DeviceProfile
@@ -146,6 +146,17 @@ def test_a_check_that_the_study_leaves_out_is_waived(job: TrialJob, tmp_path: Pa
     assert (str(row.reason).endswith("the study says check: false"), row.relative_error) == (True, None)
 
 
+def test_labels_that_a_loss_changes_in_place_end_the_trial_after_its_first_step(job: TrialJob, tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom crossover import Step\ndef loss(output, targets):\n    targets -= 1\n"
+        "    return torch.nn.functional.cross_entropy(output, targets)\ndef build(size, batch_size):\n"
+        "    labels = torch.ones(batch_size, dtype=torch.long)\n"
+        "    return Step(model=torch.nn.Linear(3, 5), inputs=torch.ones(batch_size, 3), targets=labels, loss=loss)\n"
+    )
+    with pytest.raises(UserError, match="its step changes its targets in place"):
+        run_trial(replace(job, cell=own_cell(tmp_path, text, "resident")))
+
+
 def test_a_model_in_double_precision_by_default_is_measured_in_fp64(job: TrialJob, tmp_path: Path) -> None:
     text = (
         "import torch\ntorch.set_default_dtype(torch.float64)\ndef build(size, batch_size):\n"
@@ -197,7 +208,7 @@ def test_latencies_are_timed_after_the_cold_steps(
     monkeypatch.setattr(trial, "time_steps", lambda *given: (log.append("timing"), real(*given))[1])
     row = run_trial(replace(job, latency_steps=30, latency_mistakes=mistakes))
     assert row.status == "ok"
-    assert log.index("timing") == (30 if mistakes else 0)
+    assert log.index("timing") == (30 if mistakes else 1)
     latencies_s, cold_s = row.latencies_s or [], row.latencies_cold_s or []
     assert (len(latencies_s), len(cold_s)) == (30, 30 * mistakes)
     assert min(latencies_s) <= (row.latency_p50_low_s or 0) <= (row.latency_p50_s or 0) <= max(latencies_s)

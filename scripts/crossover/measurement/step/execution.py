@@ -228,6 +228,7 @@ def capture(task: Task, buffers: tuple[Any, ...]) -> torch.cuda.CUDAGraph:
     with torch.cuda.stream(side):
         for _ in range(CAPTURE_WARMUP_STEPS):
             task.run(*buffers)
+            task.check_batch(*buffers)
     torch.cuda.current_stream(device).wait_stream(side)
     if host_generators() != generators_before:
         raise UnsupportedError("cuda-graph cannot capture a step that draws random numbers on the host")

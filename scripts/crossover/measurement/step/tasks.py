@@ -102,6 +102,12 @@ class Task(ABC):
         """The next batch before any copy: on the device, or in host memory if each step `copies`."""
         return self.next_inputs()
 
+    def check_batch(self, *batch: Any) -> None:  # noqa: B027 - only users' steps may do that
+        """Raise UserError if the first step has changed its batch in place, so that later ones would get another.
+
+        `batch` is what that step got, if it is not kept in `next_inputs`. Call this after the first step.
+        """
+
     def place(self, batch: Any) -> Any:
         return map_tensors(self.arithmetic.place, batch)
 

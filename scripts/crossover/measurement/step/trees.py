@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 from collections import UserDict
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +31,21 @@ def tensors_of(values: Any) -> list[torch.Tensor]:
 
     change_tensors(collect, values)
     return tensors
+
+
+def same_values(first: Any, second: Any) -> bool:
+    """True if two nested containers have equal tensors in the same order, where NaN equals NaN."""
+    pairs = list(zip(tensors_of(first), tensors_of(second), strict=False))
+    return len(tensors_of(first)) == len(tensors_of(second)) and all(itertools.starmap(_equal, pairs))
+
+
+def _equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if (a.shape, a.dtype, a.layout) != (b.shape, b.dtype, b.layout):
+        return False
+    a, b = a.detach(), b.detach().to(a.device)
+    if a.layout != torch.strided or a.is_nested or a.is_quantized:
+        return True  # torch compares no such tensors
+    return torch.equal(a, b) or bool(((a == b) | ((a != a) & (b != b))).all())
 
 
 def map_tensors(change: Change, values: Any) -> Any:

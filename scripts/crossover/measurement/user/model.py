@@ -29,7 +29,7 @@ from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.modules import call_own_to, modules_of, parameters_of, set_mode, tensors_in
 from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, parameter_count
-from crossover.measurement.step.trees import Change, change_tensors, map_tensors, tensors_of
+from crossover.measurement.step.trees import Change, change_tensors, map_tensors, same_values, tensors_of
 from crossover.measurement.user.batches import (
     COUNT_THEM,
     Batch,
@@ -277,6 +277,9 @@ def as_user_error(
 
 
 class _UserTask(Task):
+    untouched: Batch | None = None
+    """A copy of the resident batch until `check_batch` has compared it; None for loaded batches."""
+
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         self.user_step, self.spec = step, model
         self.loaded = cell.protocol == "loaded"
@@ -305,6 +308,7 @@ class _UserTask(Task):
             on_host = self._ids_on_host(self.first)
             pairs = zip(tensors_of(self.first), tensors_of(self.resident_batch), strict=True)
             self.resident = tuple(placed for tensor, placed in pairs if id(tensor) not in on_host)
+            self.untouched = self._host_copy()
 
     def place(self, batch: Batch) -> Batch:
         return self._changed(self.arithmetic.place, batch)
@@ -319,6 +323,7 @@ class _UserTask(Task):
         self.resident_batch = self._changed(move, self.resident_batch)
         self.host_ids = self._ids_on_host(self.resident_batch)
         self.resident = ()
+        self.untouched = self._host_copy()
 
     def _ids_on_host(self, batch: Batch) -> set[int]:
         return {id(tensor) for tensor in self.read_host_tensors(batch[0])}
@@ -334,6 +339,26 @@ class _UserTask(Task):
             tensor.grad = None  # otherwise gradients of the inputs would add up over steps
         self.samples_taken += self.samples
         return self.resident_batch
+
+    def check_batch(self, *batch: Any) -> None:
+        if changed := self._changed_parts(batch):
+            raise UserError(
+                f"{self.spec.shown}: its step changes its {' and '.join(changed)} in place, but each step gets the "
+                "same batch; change a copy instead, as in x = x - 1 for x -= 1"
+            )
+        self.untouched = None
+
+    def _host_copy(self) -> Batch:
+        """A copy of the resident batch in host memory, so that it takes no part in the device's peak memory."""
+        copied: Batch = map_tensors(lambda tensor: tensor.detach().to("cpu", copy=True), self.resident_batch)
+        return copied
+
+    def _changed_parts(self, batch: tuple[Any, ...]) -> list[str]:
+        """Those of inputs and targets that steps have changed in place; none after `check_batch`."""
+        if self.untouched is None:
+            return []
+        parts = zip(("inputs", "targets"), self.untouched, batch or self.resident_batch, strict=True)
+        return [name for name, before, after in parts if not same_values(before, after)]
 
     def next_host_inputs(self) -> Batch:
         return self.first
@@ -351,6 +376,9 @@ class _UserTask(Task):
             text += ", since lengths must stay in host memory: name their argument in Step(host=...)"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
             text += ", since its loss is not a tensor with a single number"
+        is_later = self.samples_taken > self.samples and self.arithmetic.device.type == "cpu"
+        if is_later and (changed := self._changed_parts(())):
+            text += f", perhaps since an earlier step changed its {' and '.join(changed)} in place"
         if names := self.left_behind(error):
             text += (
                 f", perhaps since the tensor {' or '.join(names)}, used besides its arguments, is not moved or "

@@ -459,6 +459,65 @@ class TestLosses:
         assert task.forward(task.model, *task.next_inputs())[0].item() == 0
 
 
+CHANGING = """
+def build():
+    def loss(output, targets):
+        {loss}
+        return functional.cross_entropy(output, targets)
+    def forward(net, x):
+        {forward}
+        return net.head(x if torch.is_tensor(x) else x["x"])
+    def run(model, inputs, targets, optimizer):
+        {run}
+    net = Applied(forward, head=nn.Linear(3, 6))
+    return Step(model=net, inputs={inputs}, targets=torch.tensor([1, 2, 3, 5]), {use})
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "parts"),
+    [
+        ("targets", {"loss": "targets -= 1"}),
+        ("inputs", {"forward": "x.sub_(0.5).div_(0.3)"}),
+        ("inputs", {"forward": "x.data.mul_(2)"}),
+        ("inputs", {"forward": "x.numpy()[0] = 7"}),
+        ("inputs", {"run": "inputs.pop('unused')", "inputs": "{'x': torch.ones(4, 3), 'unused': torch.ones(4)}"}),
+        ("inputs and targets", {"run": "inputs.zero_(); targets.zero_()"}),
+        ("", {"forward": "x = x - 1", "loss": "targets = targets - 1"}),
+        ("", {"forward": "x.clamp_(0, 1)", "loss": "targets = targets - 1"}),
+        (
+            "",
+            {
+                "forward": "x = x.nan_to_num()",
+                "loss": "targets = targets - 1",
+                "inputs": "torch.full((4, 3), torch.nan)",
+            },
+        ),
+    ],
+)
+def test_a_step_that_changes_its_batch_in_place_is_one_line(changed: str, parts: dict[str, str], build: Build) -> None:
+    body = {"loss": "pass", "forward": "pass", "run": "pass", "inputs": "torch.ones(4, 3)", **parts}
+    use = "run=run" if "run" in parts else "loss=loss"
+    text = "from torch.nn import functional" + dedent(CHANGING.format(use=use, **body))
+    task = build(text)
+    task.step()
+    if changed:
+        line = error_line(task.check_batch)
+        assert f"its step changes its {changed} in place, but each step gets the same batch" in line
+    else:
+        task.check_batch()
+        task.step()
+
+
+def test_the_failure_of_a_second_step_names_the_batch_that_the_first_changed(build: Build) -> None:
+    text = "from torch.nn import functional" + dedent(CHANGING).format(
+        loss="targets -= 1", forward="pass", run="pass", inputs="torch.ones(4, 3)", use="loss=loss"
+    )
+    task = build(text)
+    task.step()
+    assert "perhaps since an earlier step changed its targets in place: IndexError" in error_line(task.step)
+
+
 RUNS = {
     "closure": """
         def run(model, inputs, targets, optimizer):
