@@ -6,9 +6,8 @@ since the generators of Python and NumPy are seeded, and random tensors are draw
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +30,7 @@ from crossover.measurement.step.tasks import Answer, Task
 from crossover.measurement.user.loss import kind_of
 from crossover.measurement.user.model import as_user_error, call_user, check_parts, counts_samples
 from crossover.measurement.user.module import call_function
+from crossover.measurement.user.pending import UNFINISHED, pending_kind
 from crossover.measurement.workloads import Tell
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
@@ -151,10 +151,7 @@ class FunctionTask(Task):
         if self.waits_for_results is None and (kind := pending_kind(returned)):
             with suppress(Exception):
                 returned.close()  # otherwise Python warns about a coroutine that was never awaited
-            raise UserError(
-                f"{self.builder.model.shown}: its step returns {kind}, whose work is not done yet; allowed: a step "
-                "that does its work before it returns"
-            )
+            raise UserError(f"{self.builder.model.shown}: its step returns {kind}{UNFINISHED}")
         waits = [
             wait for leaf in tree_flatten(returned)[0] if callable(wait := getattr(leaf, "block_until_ready", None))
         ]
@@ -192,19 +189,6 @@ class FunctionTask(Task):
             wrong=f"its results on {device} differ from those on the CPU: {text}; if both have the same data, "
             "Step(tolerance=...) allows more"
         )
-
-
-def pending_kind(returned: Any) -> str | None:
-    """The kind of a returned object that represents unfinished work, such as "a coroutine"; None for a result."""
-    if inspect.isawaitable(returned) or inspect.isasyncgen(returned):
-        return "a coroutine"
-    if isinstance(returned, Iterator):
-        return f"an iterator ({type(returned).__name__})"
-    if inspect.isroutine(returned) or isinstance(returned, partial):
-        return "a function"
-    is_future = callable(getattr(returned, "result", None)) and callable(getattr(returned, "done", None))
-    is_pending = callable(getattr(returned, "get", None)) and callable(getattr(returned, "ready", None))
-    return f"a future ({type(returned).__name__})" if is_future or is_pending else None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -41,6 +42,7 @@ from crossover.measurement.user.batches import (
 from crossover.measurement.user.captured import captured
 from crossover.measurement.user.loss import ClassLabels, default_loss, kind_of, outputs_of
 from crossover.measurement.user.module import GUARD, cause_of, function_of, location_of, positional, takes_batch_size
+from crossover.measurement.user.pending import UNFINISHED, pending_kind
 from crossover.measurement.user.table import TableSamples, samples_of
 from crossover.measurement.workloads import Tell, ignore
 
@@ -277,6 +279,8 @@ def as_user_error(
 
 
 class _UserTask(Task):
+    besides: Mapping[str, Any] = MappingProxyType({})
+    """The modules and tensors that the step uses besides its arguments, by name."""
     untouched: Batch | None = None
     """A copy of the resident batch until `check_batch` has compared it; None for loaded batches."""
 
@@ -400,7 +404,7 @@ class _UserTask(Task):
         device, dtype = self.arithmetic.device, self.arithmetic.dtype
         return [
             name
-            for name, tensor in captured(self.user_step.run or self.user_step.loss).items()
+            for name, tensor in self.besides.items()
             if isinstance(tensor, torch.Tensor)
             and (tensor.device.type != device.type or (tensor.is_floating_point() and tensor.dtype is not dtype))
         ]
@@ -456,6 +460,7 @@ class UserTraining(_UserTask, TrainingTask):
                 )
             self.not_comparable = "its step is the user's own function"
             self._prepare_run(step.run, cell.precision)
+            self.user_step = replace(step, run=self._checked_once(step.run))
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         shown = self.spec.shown
@@ -482,10 +487,21 @@ class UserTraining(_UserTask, TrainingTask):
         checked: torch.optim.Optimizer = optimizer
         return checked
 
+    def _checked_once(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """The user's whole step, whose first call must not return unfinished work."""
+
+        def first_run(*inputs: Any) -> None:
+            if kind := pending_kind(run(*inputs)):
+                raise UserError(f"{self.spec.shown}: its run returns {kind}{UNFINISHED}")
+            self.user_step = replace(self.user_step, run=run)
+
+        return first_run
+
     def _place_other_networks(self) -> None:
         """Move and convert the networks that the step's function uses besides the model, such as a teacher."""
         own = {id(module) for module in modules_of(self.model)}
-        for name, module in captured(self.user_step.run or self.user_step.loss).items():
+        self.besides = captured(self.user_step.run or self.user_step.loss)
+        for name, module in self.besides.items():
             if not isinstance(module, nn.Module) or id(module) in own:
                 continue
             with as_user_error(self.spec, f"moving {name}, which its step uses, fails"):
@@ -543,7 +559,10 @@ class UserInference(_UserTask, InferenceTask):
         super().move_batches(move)
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        return tuple(outputs_of(_call(model, inputs[0])))
+        output = _call(model, inputs[0])
+        if not self.has_run and (kind := pending_kind(output)):
+            raise UserError(f"{self.spec.shown}: its forward pass returns {kind}{UNFINISHED}")
+        return tuple(outputs_of(output))
 
     def run(self, *inputs: Any) -> None:
         with as_user_error(self.spec, self.failure, self.is_mistake):

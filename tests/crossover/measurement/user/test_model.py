@@ -518,6 +518,36 @@ def test_the_failure_of_a_second_step_names_the_batch_that_the_first_changed(bui
     assert "perhaps since an earlier step changed its targets in place: IndexError" in error_line(task.step)
 
 
+@pytest.mark.parametrize("forward", ["(row for row in x)", "net.pool.submit(net.layer, x)", "[iter(x), iter(x)]"])
+def test_a_forward_pass_that_returns_unfinished_work_is_one_line(forward: str, build: Build) -> None:
+    task = build(
+        f"""
+        from concurrent.futures import ThreadPoolExecutor
+        def build():
+            net = Applied(lambda net, x: {forward}, layer=nn.Linear(3, 1))
+            net.pool = ThreadPoolExecutor()
+            return net, torch.ones(4, 3)
+        """,
+        mode="infer",
+    )
+    assert re.search(
+        r"its forward pass returns an? (iterator|future) .*whose work is not done yet", error_line(task.step)
+    )
+
+
+@pytest.mark.parametrize("run", ["yield model(inputs)", "return map(model, inputs)"])
+def test_a_whole_step_that_returns_unfinished_work_is_one_line(run: str, build: Build) -> None:
+    task = build(
+        f"""
+        def run(model, inputs, targets, optimizer):
+            {run}
+        def build():
+            return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), run=run)
+        """
+    )
+    assert "its run returns an iterator" in error_line(task.step)
+
+
 RUNS = {
     "closure": """
         def run(model, inputs, targets, optimizer):
