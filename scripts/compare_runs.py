@@ -5,8 +5,8 @@ python scripts/compare_runs.py results:disc_depth results:disc_again
 python scripts/compare_runs.py old new --fail-on slower --by 5% --calibrate same1 same2 same3 same4 same5
 
 With --fail-on, the exit status is 1 if any cell is significantly slower by more than the limit, with a correction for
-the number of cells. It is 2 if cells are missing or vary too much, or the runs are not comparable, and
-0 otherwise.
+the number of cells. It is 2 if cells are missing, have a single trial or vary too much, or the runs are not comparable,
+and 0 otherwise.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from crossover.statistics.gate import (
     Gate,
     differences_of,
 )
-from crossover.statistics.intervals import FASTER, SLOWER
+from crossover.statistics.intervals import FASTER, SINGLE_TRIAL, SLOWER
 from crossover.statistics.run_comparison import (
     CODE_COLUMNS,
     MISSING,
@@ -132,7 +132,7 @@ def _without_time(comparison: pd.DataFrame) -> str:
     lacking = comparison[comparison["verdict"].isin([NO_DATA, MISSING])]
     by = ["study", "machine", "device", "status_first", "status_second"]
     counts = lacking[by].fillna(MISSING).value_counts(sort=False)
-    return _table(counts.to_frame("cells")) if len(lacking) else "none"
+    return _table(counts.to_frame("cells"))
 
 
 CODE_WORDS = {
@@ -156,13 +156,16 @@ def _code_lines(in_both: pd.DataFrame) -> list[str]:
 
 def _table(frame: pd.DataFrame) -> str:
     table = frame.reset_index().astype(object)
+    if table.empty:
+        return "none"
     return table.where(table.notna(), "").to_string(index=False, float_format=RATIO.format)
 
 
 OUTCOME_WORDS = {
     PASSED: "No cell is significantly slower by more than {limit}",
     SLOWER: "Slower by more than {limit}",
-    MISSING: "Not decided: cells are missing",
+    MISSING: "Not decided: {lost}",
+    SINGLE_TRIAL: "Not decided: {single}",
     UNDECIDED: "Undecided: the trials of {undecided} vary too much to detect a slowdown of {most}",
     NOT_COMPARABLE: "The runs are not comparable",
 }
@@ -194,9 +197,10 @@ def gate_record(gate: Gate, notes: Sequence[str]) -> dict[str, Any]:
 def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
     """Format the result of a gate as Markdown."""
     cells, judged = gate.cells, gate.cells[gate.cells["ratio_low"].notna()]
-    shown = pd.concat([gate.slower, gate.missing, gate.undecided])
+    shown = pd.concat([gate.slower, gate.missing, gate.single_trial, gate.undecided])
     limit, most = percent_text(gate.limit), percent_text(gate.most_detectable)
-    outcome = OUTCOME_WORDS[gate.outcome].format(limit=limit, most=most, undecided=_cells_text(len(gate.undecided)))
+    words = {"limit": limit, "most": most, "undecided": _cells_text(len(gate.undecided))}
+    outcome = OUTCOME_WORDS[gate.outcome].format(**words, lost=_lost_words(gate), single=_single_words(gate))
     lines = [f"**{outcome}** ({len(cells)} cells, {len(judged)} with an interval)", ""]
     if len(judged):
         typical, largest = (percent_text(float(judged["detectable"].quantile(share))) for share in (0.5, 1))
@@ -226,6 +230,23 @@ def gate_markdown(gate: Gate, notes: Sequence[str]) -> str:
         rows = [columns, ["---"] * len(columns), *texts.fillna("").head(MOST_LINES).to_numpy().tolist()]
         lines += ["", *("| " + " | ".join(map(str, row)) + " |" for row in rows)]
     return "\n".join(lines) + "\n"
+
+
+def _lost_words(gate: Gate) -> str:
+    absent = int((gate.missing["verdict"] == MISSING).sum())
+    counts = {"only in one of the runs": absent, "without a time in the second run": len(gate.missing) - absent}
+    be = {where: "is" if count == 1 else "are" for where, count in counts.items()}
+    words = [f"{_cells_text(count)} {be[where]} {where}" for where, count in counts.items() if count]
+    return ", ".join(words) or "no cell has a time in both runs"
+
+
+def _single_words(gate: Gate) -> str:
+    cells, runs = gate.single_trial, ["first", "second"]
+    single = {run for run in runs if (cells[f"trials_{run}"] == 1).any()}
+    where = f"the {single.pop()} run" if len(single) == 1 else "a run"
+    if (cells[[f"trials_{run}" for run in runs]] == 1).all(axis=None):
+        where = "both runs"
+    return f"{_cells_text(len(cells))} {'has' if len(cells) == 1 else 'have'} a single trial in {where}, so no interval"
 
 
 def _cells_text(count: int) -> str:

@@ -68,7 +68,7 @@ to 5 %, and 99 % are if trials differ by 10 %.
 """
 
 PASSED, UNDECIDED, NOT_COMPARABLE = "passed", "undecided", "not_comparable"
-EXIT_STATUSES = {PASSED: 0, SLOWER: 1, MISSING: 2, UNDECIDED: 2, NOT_COMPARABLE: 2}
+EXIT_STATUSES = {PASSED: 0, SLOWER: 1, MISSING: 2, SINGLE_TRIAL: 2, UNDECIDED: 2, NOT_COMPARABLE: 2}
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,14 @@ class Gate:
 
     @property
     def missing(self) -> pd.DataFrame:
-        """The cells that cannot be judged: absent from a run, without a time in the second only, or with one trial."""
+        """The cells that are absent from a run, or without a time in the second only."""
         verdicts, had_time = self.cells["verdict"], self.cells["trials_first"] > 0
-        return self.cells[verdicts.isin([MISSING, SINGLE_TRIAL]) | ((verdicts == NO_DATA) & had_time)]
+        return self.cells[(verdicts == MISSING) | ((verdicts == NO_DATA) & had_time)]
+
+    @property
+    def single_trial(self) -> pd.DataFrame:
+        """The cells with a time in both runs, of which at least one has a single trial."""
+        return self.cells[self.cells["verdict"] == SINGLE_TRIAL]
 
     @property
     def undecided(self) -> pd.DataFrame:
@@ -147,8 +152,10 @@ def gate_of(
         return replace(gate, outcome=NOT_COMPARABLE)
     if len(gate.slower):
         return replace(gate, outcome=SLOWER)
-    if len(gate.missing) or cells["ratio_low"].isna().all():
+    if len(gate.missing) or not len(cells[cells["verdict"] != NO_DATA]):
         return replace(gate, outcome=MISSING)
+    if len(gate.single_trial):
+        return replace(gate, outcome=SINGLE_TRIAL)
     return replace(gate, outcome=UNDECIDED) if len(gate.undecided) else gate
 
 

@@ -171,7 +171,50 @@ def test_a_gate_has_an_exit_status_and_writes_json_and_markdown(
     assert "- Note: 4 of 4 trials of the second run: busy_host" in output
     assert gated(runs["old"], runs["upgraded"], "--allow", "torch") == 1
     assert gated(runs["old"], written(tmp_path / "less", old[:2])) == 2
-    assert "\n- 1 missing\n" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "\n**Not decided: 1 cell is only in one of the runs** (2 cells, 1 with an interval)" in output
+    assert "\n- 1 missing\n" in output
+
+
+@pytest.mark.parametrize(
+    ("trials", "sentence"),
+    [
+        ((1, 1), "41 cells have a single trial in both runs, so no interval"),
+        ((2, 1), "41 cells have a single trial in the second run, so no interval"),
+        ((1, 2), "41 cells have a single trial in the first run, so no interval"),
+    ],
+)
+def test_a_gate_of_single_trials_says_so(
+    row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str], trials: tuple[int, int], sentence: str
+) -> None:
+    """Above 40 cells, the terminal lists those that differ or lack a time, which is none here."""
+    sizes = range(2, 43)
+    folders = [
+        written(tmp_path / name, [row(size=size, trial=trial) for size in sizes for trial in range(1, count + 1)])
+        for name, count in zip(("old", "new"), trials, strict=True)
+    ]
+    record = tmp_path / "gate.json"
+    assert gated(*folders, f"--json={record}") == 2
+    output = capsys.readouterr().out
+    assert f"\n**Not decided: {sentence}** (41 cells, 0 with an interval)\n" in output
+    assert "\n- 41 single trial\n" in output
+    assert "cells (0 of 41 shown)\nnone\n" in output
+    assert "missing" not in output.partition("**")[2]
+    assert "Empty DataFrame" not in output
+    assert json.loads(record.read_text())["outcome"] == "single_trial"
+
+
+def test_a_gate_says_which_cells_it_lacks(row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = written(tmp_path / "old", [*steady(row, 2, 1.0), *steady(row, 3, 1.0), *steady(row, 4, 1.0)])
+    lost = [trial | {"status": "oom", "step_time_s": None} for trial in steady(row, 3, 1.0)]
+    new = written(tmp_path / "new", [*lost, *steady(row, 4, 1.0), *steady(row, 5, 1.0)])
+    assert gated(old, new) == 2
+    sentence = "2 cells are only in one of the runs, 1 cell is without a time in the second run"
+    assert f"**Not decided: {sentence}** (4 cells, 1 with an interval)" in capsys.readouterr().out
+    none = written(tmp_path / "none", lost)
+    also = written(tmp_path / "also", lost)
+    assert gated(none, also) == 2
+    assert "**Not decided: no cell has a time in both runs** (1 cells" in capsys.readouterr().out
 
 
 def test_a_gate_that_sees_nothing_is_undecided(row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,7 +124,9 @@ def test_an_outlier_among_identical_runs_is_named(row: Row, factors: Any, outlie
     [
         ({2: [1.0, 1.0], 3: [1.0, 1.0]}, {2: [1.0, 1.0]}, "missing"),
         ({2: [1.0, 1.0]}, {2: [1.0, 1.0], 3: [1.0, 1.0]}, "missing"),
-        ({2: [1.0, 1.0], 3: [1.0]}, {2: [1.0, 1.0], 3: [1.0]}, "missing"),  # a single trial
+        ({2: [1.0, 1.0], 3: [1.0]}, {2: [1.0, 1.0], 3: [1.0]}, "single_trial"),
+        ({2: [1.0, 1.0], 3: [1.0, 1.0]}, {2: [1.0, 1.0], 3: [1.0]}, "single_trial"),
+        ({2: [1.0], 3: [1.0]}, {2: [1.0]}, "missing"),  # missing takes precedence over a single trial
         ({2: [1.0, 1.0], 3: [1.0, 1.0]}, {2: [2.0, 2.0]}, "slower"),  # slower takes precedence over missing
         ({2: [1.0, 1.0]}, {3: [1.0, 1.0]}, "missing"),
     ],
