@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.config.claim_forms import several_cells
-from crossover.config.words import AXES
+from crossover.config.words import AXES, BASELINE, is_cpu
 from crossover.errors import UserError
 from crossover.statistics.intervals import INCONCLUSIVE
 from crossover.tables.labels import name_by, side_word
@@ -104,6 +104,9 @@ def _is_too_wide(low: float, high: float, least: float, most: float) -> bool:
 
 def pinned(table: pd.DataFrame, axes: Mapping[str, Any]) -> pd.DataFrame:
     """The rows with all pinned values; raises NoFindingError if a value leaves no row."""
+    device = str(axes.get("device", BASELINE))
+    if not is_cpu(device) and len(table) and all(map(is_cpu, table["device"])):
+        raise NoFindingError("no_accelerator")
     for axis, value in axes.items():
         values = table[axis] if axis in table.columns else pd.Series(pd.NA, table.index, object)
         table = table[(values == value).fillna(False).astype(bool)]

@@ -145,13 +145,14 @@ def test_a_single_trial_has_a_value_but_no_interval(row: Row) -> None:
 @pytest.mark.parametrize(
     ("where", "changes", "expected"),
     [
-        ({}, {"device": "cpu"}, ("no_cell", "GPU")),
+        ({}, {"device": "cpu"}, ("no_accelerator", None)),
+        ({}, {"device": "mps"}, ("no_cell", "GPU")),
         ({"variant": "channels_last", "size": 2000}, {}, ("no_cell", "channels last")),
         ({}, {"status": "oom", "step_time_s": None}, ("not_ok", "GPU: oom")),
     ],
 )
 def test_a_missing_cell_is_named(
-    row: Row, where: dict[str, Any], changes: dict[str, Any], expected: tuple[str, str]
+    row: Row, where: dict[str, Any], changes: dict[str, Any], expected: tuple[str, str | None]
 ) -> None:
     """The last two of four trials, those on the GPU, are changed."""
     rows = pair(row, 4.5)
