@@ -65,7 +65,8 @@ def comparison_answers(tables: RunTables, spec: Mapping[str, Any], together: int
         main = []
     else:
         main = _for_each_device(tables.cells, lambda cells: _fastest_setting(cells, tables.measurements, together))
-    return [row | {"main": True} for row in main] + [row | {"main": not main} for row in loading or ratios]
+    answers = [row | {"main": True} for row in main] + [row | {"main": not main} for row in loading]
+    return answers + [row | {"main": not answers} for row in ratios]
 
 
 def _has_one_cell_per_device(cells: pd.DataFrame) -> bool:

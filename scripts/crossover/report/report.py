@@ -35,7 +35,7 @@ from crossover.reading import read_text
 from crossover.report.exports import data_package, measurement_schema
 from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import differing_software, hosts_elsewhere, provenance
-from crossover.report.study_rows import main_answers, row_of
+from crossover.report.study_rows import has_crossover, main_answers, row_of
 from crossover.report.templates import environment_of
 from crossover.statistics.intervals import ENDS, interval_of
 from crossover.statistics.machines import shown_column
@@ -219,8 +219,10 @@ def _study(
     rankings = [answer for answer in answers if answer["kind"] in ("ranking", "bound")]
     elsewhere = [answer for answer in answers if answer["kind"] == "elsewhere"]
     main = main_answers([answer for answer in answers if answer not in (*paybacks, *runs)])
+    speedups = [answer for answer in answers if answer["kind"] == "ratio" and not answer["main"]]
     shown = [figure for figure in figures if figure["study"] == name]
-    others = [answer for answer in answers if not answer["main"] and answer not in (*rankings, *elsewhere)]
+    listed = (*rankings, *elsewhere, *speedups)
+    others = [answer for answer in answers if not answer["main"] and answer not in listed]
     quality, machines, claims = _quality(tables), _machines(tables), records(tables.claims)
     ranked = _ranked(ranked_series(by_relevance(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
     return {
@@ -233,6 +235,8 @@ def _study(
         "paybacks": paybacks,
         "rankings": rankings,
         "elsewhere": elsewhere,
+        "speedups": speedups,
+        "speedup": next(iter(speedups if has_crossover(main) else [*speedups, *elsewhere]), None),
         "row": row_of(main, claims),
         "others": others,
         "doubted": doubted,

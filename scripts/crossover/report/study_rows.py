@@ -20,6 +20,11 @@ def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [answer for answer in main if answer["status"] != "no_accelerator"] or main
 
 
+def has_crossover(main: Sequence[Answer]) -> bool:
+    """Whether a study looks for a crossover."""
+    return any(answer["kind"] in CROSSING for answer in main)
+
+
 def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The variables of a study's row, from its main answers and its claims, among them:
 

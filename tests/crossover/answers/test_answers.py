@@ -392,7 +392,11 @@ def test_transfers_have_answers_of_their_own_and_none_on_a_cpu(row: Row) -> None
         for protocol, time_s in zip(("resident", "from_host", "from_pageable"), times_s, strict=True)
         for trial in trials(row, time_s, protocol=protocol, device=device)
     ]
-    copying = of_kind(answers(rows, study(figures=["comparison"])), "copying")
+    made = answers(rows, study(figures=["comparison"]))
+    speedups = [(answer["series"], answer["winner"], answer["value"]) for answer in of_kind(made, "ratio")]
+    assert [value for *_, value in speedups] == pytest.approx([5, 2.5, 1.25])  # the study's own question is another one
+    assert {winner for _, winner, _ in speedups} == {"GPU"}
+    copying = of_kind(made, "copying")
     assert [(answer["device"], answer["quantity"], answer["value"]) for answer in copying] == [
         ("GPU", "from_host", pytest.approx(0.5)),
         ("GPU", "from_pageable", pytest.approx(0.75)),

@@ -295,6 +295,75 @@ def test_machines_are_ranked_on_the_page_and_in_the_summaries(rows: pd.DataFrame
         assert "An H200 was 40.0x as fast as this CPU at 4,000 neurons" in text
 
 
+@pytest.mark.parametrize("figure", ["latency", "throughput"])
+def test_a_study_without_a_crossover_says_its_speed_up(row: Row, tmp_path: Path, figure: str) -> None:
+    """The GPU takes 4 ms and the CPU 12 ms; the study's own question is another one."""
+    rows = [
+        row(
+            study="one",
+            device=device,
+            trial=trial,
+            step_time_s=time_s * 1.01**trial,
+            latencies_s=[time_s] * 9,
+            latencies_cold_s=[10 * time_s] + [time_s] * 9,
+        )
+        for device, time_s in (("cpu", 12e-3), ("cuda", 4e-3))
+        for trial in range(1, 9)
+    ]
+    page = write_page(pd.DataFrame(rows), tmp_path, spec={"figures": [figure]})
+    for name in ("report.html", "summary.md", "summary.txt"):
+        text = unescape((page.folder / name).read_text()).replace("\xa0", " ")
+        first_screen = text.partition('id="chart"')[0]
+        assert first_screen.count("GPU 3.00x faster than CPU (95 % CI 2.9") == 1, name
+
+
+def test_a_study_without_a_crossover_or_a_gpu_says_the_speed_up_elsewhere(row: Row, tmp_path: Path) -> None:
+    """A CPU of 12 ms here and 6 ms there, whose GPU takes 4 ms."""
+    there, here = (
+        pd.DataFrame(
+            [
+                row(
+                    study="one",
+                    device=device,
+                    trial=trial,
+                    step_time_s=factor * time_s * 1.01**trial,
+                    latencies_s=[time_s] * 9,
+                    latencies_cold_s=[10 * time_s] + [time_s] * 9,
+                    model_key="key",
+                )
+                for device, time_s in (("cpu", 6e-3), ("cuda", 4e-3))[:devices]
+                for trial in range(1, 9)
+            ]
+        )
+        for factor, devices in ((1, 2), (2, 1))
+    )
+    reference = Reference(FAR, there.assign(machine="far").reindex(columns=list(COLUMNS)))
+    page = write_page(here, tmp_path, references=[reference], spec={"figures": ["latency"]})
+    for name in ("report.html", "summary.md", "summary.txt"):
+        text = unescape((page.folder / name).read_text()).partition('id="chart"')[0]
+        assert text.count("An H200 was 3.00x as fast as this CPU") == 1, name
+
+
+def test_a_claim_names_its_machine_and_the_missing_gpu_once(row: Row, tmp_path: Path) -> None:
+    """Of two machines, only a has a GPU, with 4 ms for 12 ms of the CPU."""
+    rows = [
+        row(study="one", machine=machine, device=device, trial=trial, step_time_s=time_s * 1.01**trial)
+        for machine, device, time_s in (("a", "cpu", 12e-3), ("a", "cuda", 4e-3), ("b", "cpu", 12e-3))
+        for trial in range(1, 9)
+    ]
+    sides = {"fast": {"device": "cuda"}, "slow": {"device": "cpu"}}
+    speedup = {"statement": "it is 3x", "speedup_between": {**sides, "range": [2, 4]}}
+    crossing = {"statement": "it starts", "crossover_between": {"range": [1, 9]}}
+    published = {"statement": "it pays off", "source": "Somebody (2019)"}
+    studies = {"one": study(claims=[speedup, crossing], published=published)}
+    write_report(Run(tables_of(pd.DataFrame(rows), studies), studies), tmp_path, TEMPLATES)
+    text = unescape((tmp_path / "summary.md").read_text()).replace("\\", "")
+    assert text.count("on a]") == 2  # once for each of the claims
+    assert "on a, on a" not in text
+    assert text.count("no data (no GPU was measured)") == 1
+    assert "(not measured)" not in text
+
+
 def test_a_run_without_rows_has_a_report(tmp_path: Path) -> None:
     studies = {"widths": study()}
     write_report(Run(tables_of(pd.DataFrame(columns=list(COLUMNS)), studies), studies), tmp_path, TEMPLATES)
