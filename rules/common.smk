@@ -2,7 +2,6 @@
 
 from crossover.config.configuration import real_files
 from crossover.errors import failures, one_line_errors
-from crossover.machine.code_key import digests_of
 from crossover.plan.checks import reference_files
 from crossover.plan.stages import FIRST_REPEAT, plan_after, planned_trials
 
@@ -24,14 +23,19 @@ def get_page():
     return sorted(get_file(file) for file in files if file.is_file() and file.suffix != ".rst")
 
 
-def get_code(module):
-    """The digests of a module and of what it imports: a parameter that makes a rule run again if the code changes."""
-    return digests_of(module)
-
-
 def get_failures(log):
     """How often the job with this log has failed. As a parameter, it makes the job run again, since `update` keeps outputs."""
     return lambda wildcards: failures(Path(log))
+
+
+def get_params(kind):
+    """What makes a job run again if it changes."""
+    return lambda wildcards: JOBS.params(kind, wildcards)
+
+
+def get_options(kind):
+    """The options of a job's command. With `resources` as an argument, only a change of the key re-runs the job."""
+    return lambda wildcards, resources: JOBS.options(kind, wildcards)
 
 
 def get_limit(kind):
@@ -43,8 +47,13 @@ def get_dataset(wildcards):
     return PLAN.dataset(wildcards.workload) or []
 
 
-def get_dataset_options(wildcards):
+def get_dataset_options(wildcards, resources):
+    """The options of a dataset, which are part of its key; with `resources`, only the key re-runs the job."""
     return CONFIG.datasets[wildcards.dataset]
+
+
+def get_dataset_key(wildcards):
+    return JOBS.dataset_key(wildcards.dataset)
 
 
 def get_real_files(wildcards):

@@ -5,9 +5,11 @@ from crossover.config.validation import read_mapping
 from crossover.config.words import HERE
 from crossover.plan.checks import check_config, notes_before_run, reference_folders
 from crossover.plan.jobs import Jobs
+from crossover.plan.keys import outdated_datasets, outdated_results, reasons_text
 from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan, figures_of
 from crossover.plan.stages import REST
+from snakemake.dag import DAG
 
 with one_line_errors():
     # Checked before Snakemake reads it, so that a mistake in the YAML is reported in one line with its position.
@@ -32,6 +34,11 @@ with one_line_errors():
     # Pairs of a study and a kind of figure.
     FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
     if RUN.is_main:
+        # Snakemake's own records may be missing, for example in a copy of the results.
+        outdated, reasons = outdated_results(Path(RESULTS), JOBS.key_of_result)
+        RUN.measure_again(DAG, [*outdated, *outdated_datasets(Path(RESULTS), JOBS.dataset_keys)])
+        if outdated:
+            tell(f"Note: {reasons_text(len(outdated), reasons)}")
         for note in notes_before_run(CONFIG, MACHINE, REFERENCES, SHIPPED, SEVERAL_HOSTS):
             tell(note)
 

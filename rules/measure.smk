@@ -12,7 +12,7 @@ CELL_OF_SEARCH = CELL.replace("batch-{batch_size}/", "")
 
 rule make_dataset:
     input:
-        real_files=get_real_files,
+        real_files=ancient(get_real_files),
     output:
         dataset=f"{RESULTS}/datasets/{{dataset}}.safetensors",
     log:
@@ -24,7 +24,7 @@ rule make_dataset:
     threads: JOBS.share
     params:
         options=get_dataset_options,
-        code=get_code("crossover.datasets"),
+        key=get_dataset_key,
     message:
         "Making dataset {wildcards.dataset}"
     script:
@@ -34,7 +34,8 @@ rule make_dataset:
 rule measure_cell:
     input:
         script=ancient(get_file("scripts/measure_cell.py")),
-        dataset=get_dataset,
+        # A dataset counts by its content, which is part of the key.
+        dataset=ancient(get_dataset),
     output:
         row=f"{RESULTS}/cells/{CELL}/trial-{{trial}}{{again}}.parquet",
     log:
@@ -46,19 +47,21 @@ rule measure_cell:
     resources:
         **JOBS.resources("trial"),
     params:
-        job=JOBS.trial,
+        job=get_params("trial"),
+        options=get_options("trial"),
         limit=get_limit("trial"),
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}{{wildcards.again}}"
     shell:
-        "python3 {input.script:q} {params.job[options]} {params.limit}"
+        "python3 {input.script:q} {params.options} {params.limit}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
 rule train_model:
     input:
         script=ancient(get_file("scripts/train_model.py")),
-        dataset=get_dataset,
+        # A dataset counts by its content, which is part of the key.
+        dataset=ancient(get_dataset),
     output:
         row=f"{RESULTS}/trainings/{CELL}/seed-{{seed}}.parquet",
     log:
@@ -69,19 +72,21 @@ rule train_model:
     resources:
         **JOBS.resources("training"),
     params:
-        job=JOBS.training,
+        job=get_params("training"),
+        options=get_options("training"),
         limit=get_limit("training"),
     message:
         f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
     shell:
-        "python3 {input.script:q} {params.job[options]} {params.limit}"
+        "python3 {input.script:q} {params.options} {params.limit}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
 rule find_largest_batch:
     input:
         script=ancient(get_file("scripts/find_largest_batch.py")),
-        dataset=get_dataset,
+        # A dataset counts by its content, which is part of the key.
+        dataset=ancient(get_dataset),
     output:
         search=f"{RESULTS}/largest_batch/{CELL_OF_SEARCH}.json",
     log:
@@ -92,12 +97,13 @@ rule find_largest_batch:
     resources:
         **JOBS.resources("batch_try"),
     params:
-        job=JOBS.search,
+        job=get_params("batch_try"),
+        options=get_options("batch_try"),
         limit=get_limit("batch_try"),
     message:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
     shell:
-        "python3 {input.script:q} {params.job[options]} {params.limit}"
+        "python3 {input.script:q} {params.options} {params.limit}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -114,8 +120,9 @@ rule probe_roofs:
     resources:
         **JOBS.resources("probe"),
     params:
-        job=JOBS.roofs,
+        job=get_params("probe"),
+        options=get_options("probe"),
     message:
         f"Measuring the peak rates of {{wildcards.device}}{OF_CLASS}"
     shell:
-        "python3 {input.script:q} {params.job[options]} --output={output:q} > {log:q} 2>&1"
+        "python3 {input.script:q} {params.options} --output={output:q} > {log:q} 2>&1"

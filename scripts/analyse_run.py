@@ -13,7 +13,7 @@ from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.tables.columns import Training
 from crossover.tables.frames import read_table, write_run
-from crossover.tables.guards import HOST_COLUMNS, check_environments, check_hosts, matching_rows
+from crossover.tables.guards import HOST_COLUMNS, check_environments, check_hosts, check_keys, matching_rows
 from crossover.tables.outdated import set_aside
 from crossover.tables.references import read_reference
 from crossover.tables.roofs import read_roofs
@@ -39,6 +39,8 @@ def analyse_run(
     check_environments(pa.Table.from_pandas(finished, preserve_index=False), several_hosts)
     roofs = read_roofs(paths_to_roofs)
     measurements = read_table(path_to_measurements)
+    for table in (measurements, trainings):
+        check_keys(table, plan.expected_keys)
     hosts = [_hosts_of(table) for table in (measurements, trainings, searches, roofs)]
     check_hosts(hosts, several_hosts)
     references = [read_reference(Path(folder)) for folder in plan.references]

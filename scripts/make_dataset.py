@@ -17,8 +17,8 @@ from crossover.machine.turns import computing
 snakemake: Any  # injected by Snakemake
 
 
-def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -> None:
-    """Write dataset `name`, made with `options`; raises UserError if it does not fit in memory."""
+def make_dataset(name: str, options: Mapping[str, Any], key: str, path_to_dataset: Path) -> None:
+    """Write dataset `name`, made with `options`, with its key; raises UserError if it does not fit in memory."""
     import json
 
     import numpy as np
@@ -32,7 +32,7 @@ def make_dataset(name: str, options: Mapping[str, Any], path_to_dataset: Path) -
         ) from None
     with atomic_path(path_to_dataset) as temporary:
         facts = {"dataset": name, "options": json.dumps(options), "generated": json.dumps(is_generated(name, options))}
-        save_file(arrays, temporary, metadata=facts)
+        save_file(arrays, temporary, metadata={"key": key, **facts})
 
 
 def refuse_more_than(free_bytes: int) -> None:
@@ -50,5 +50,6 @@ if __name__ == "__main__":
         make_dataset(
             name=snakemake.wildcards.dataset,
             options=snakemake.params.options,
+            key=snakemake.params.key,
             path_to_dataset=Path(snakemake.output.dataset),
         )

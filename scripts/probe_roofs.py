@@ -2,8 +2,8 @@
 
     python scripts/probe_roofs.py --device=cuda --output=roofs.json
 
-A probe takes up to about 20 seconds, and is repeated at most twice while other processes disturb it. The next run probes again
-roofs that stayed disturbed.
+A probe takes up to about 20 seconds, and is repeated at most twice while other processes disturb it. Roofs that stayed
+disturbed are probed again by the next run.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ def main(arguments: list[str]) -> None:
         outcome = run_supervised(ProbeJob(**job_fields(cell, options, host), precisions=options.precisions))
     if outcome.status != "ok":
         raise UserError(f"--device: {options.device} was not probed, {outcome.status}: {outcome.reason}")
+    rows = [{**row, "plan_key": options.plan_key} for row in outcome.result["rows"]]
     with atomic_path(options.output) as temporary:
-        temporary.write_text(json.dumps(outcome.result["rows"], indent=2) + "\n", encoding="utf-8")
-    if disturbed := outcome.result["rows"][0]["disturbed"]:
+        temporary.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    if disturbed := rows[0]["disturbed"]:
         count_failure(options.output)
         print(f"disturbed: {disturbed}; the next run probes again")
 

@@ -60,7 +60,7 @@ def report_finished(folder: Path, output: Path) -> None:
         "search": [folder / Path(path).relative_to(results) for path in plan.searches],
     }
     trials = [*paths_of["trial"], *plan_file.repeated_rows(plan, folder)]
-    rows = finished_rows(trials, plan.several_hosts, settings=plan.settings)
+    rows = finished_rows(trials, plan.several_hosts, keys=plan.expected_keys)
     results_of = {
         "trial": rows.to_pandas(),
         "training": finished_rows(paths_of["training"], plan.several_hosts, Training).to_pandas(),

@@ -17,7 +17,7 @@ snakemake: Any  # injected by Snakemake
 def write_plan(
     run: RunPlan,
     config: Mapping[str, Any],
-    settings: Mapping[str, Sequence[str]],
+    keys: Sequence[Mapping[str, Any]],
     several_hosts: bool,
     references: Sequence[str],
     note: str | None,
@@ -32,7 +32,7 @@ def write_plan(
         rows=run.rows(run.trials_of_grid),
         trainings=run.trainings,
         searches=run.planned_searches,
-        settings=settings,
+        keys=keys,
         several_hosts=several_hosts,
         references=references,
         note=note,
@@ -53,7 +53,7 @@ if __name__ == "__main__":
         write_plan(
             run=RunPlan.from_values(snakemake.params.run),
             config=snakemake.params.config,
-            settings=snakemake.params.settings,
+            keys=snakemake.params.planned_keys,
             several_hosts=snakemake.params.several_hosts,
             references=snakemake.params.references,
             note=snakemake.params.note,

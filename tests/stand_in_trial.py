@@ -23,7 +23,7 @@ AXES = {"batch-size": int, "size": int, "trial": int, "repeat": int}
 NAMES = ["study", "workload", "variant", "protocol", "precision", "execution", "device"]
 
 parser = argparse.ArgumentParser()
-for name, kind in {**dict.fromkeys(NAMES, str), **AXES, "output": Path}.items():
+for name, kind in {**dict.fromkeys(NAMES, str), **AXES, "output": Path, "plan-key": str}.items():
     parser.add_argument(f"--{name}", type=kind)
 parser.set_defaults(repeat=0)
 options, _ = parser.parse_known_args()
@@ -78,6 +78,7 @@ facts = {
 time_s = 1e-3 * options.size * (50 if disturbed else 1)
 times = {"step_time_s": time_s, "samples_s": [time_s] * 3}
 facts["command"] = shlex.join(["python3", *sys.argv])
+facts["plan_key"] = options.plan_key
 facts["code_key"] = code_of("trial", options.workload).key
 started_at = datetime.now(UTC).isoformat()
 with atomic_path(options.output) as path:

@@ -20,7 +20,7 @@ def test_the_file_records_whether_its_rows_are_generated(
     tmp_path: Path, name: str, options: dict[str, int], generated: str
 ) -> None:
     path = tmp_path / f"{name}.safetensors"
-    make_dataset(name, options, path)
+    make_dataset(name, options, "a key", path)
     with safe_open(path, framework="numpy") as file:
         metadata = file.metadata()
     assert (metadata["dataset"], metadata["generated"]) == (name, generated)
@@ -35,7 +35,8 @@ from make_dataset import make_dataset, refuse_more_than
 
 refuse_more_than(300_000_000)
 with one_line_errors():
-    make_dataset("higgs", {"rows": 20_000_000, "positive_share": 0.24, "seed": 1, "csv": None}, Path(sys.argv[2]))
+    options = {"rows": 20_000_000, "positive_share": 0.24, "seed": 1, "csv": None}
+    make_dataset("higgs", options, "a key", Path(sys.argv[2]))
 """
 
 

@@ -54,7 +54,7 @@ def make_run(
         rows=[str(path_of(trial, Path("elsewhere/results"))) for trial in trials],
         trainings=[],
         searches=[],
-        settings={"disc_depth": ["--seed=0"]},
+        keys=[{"key": "a key", "parts": {}}],
         several_hosts=False,
         references=list(references),
         note=None,

@@ -60,8 +60,8 @@ class Code:
     """Versions of Python, torch and the packages that the workload imports."""
     of_model: Collection[str] = ()
     """Names of the digests that belong to the workload alone; for a user's model, those of its files and `_choice`."""
-    surroundings: Mapping[str, object] = field(default_factory=dict)
-    """Modification times, variables and installed packages, which may differ between machines with the same code."""
+    surroundings: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    """Variables and installed packages, which may differ between machines with the same code."""
 
     @property
     def model_key(self) -> str:
@@ -70,6 +70,21 @@ class Code:
     @property
     def measurement_key(self) -> str:
         return _digest_of_values({name: self.digests[name] for name in self.digests.keys() - {*self.of_model}})
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """What the code's keys are made of, by a name for messages: a digest or a version each."""
+        files = {f"file {name.removeprefix('data: ')}": self.digests[name] for name in self.of_model if name != CHOICE}
+        if CHOICE in self.digests:
+            files["the function of the model or its arguments"] = self.digests[CHOICE]
+        versions = {**self.packages, **self.surroundings.get("installed", {})}
+        variables = {f"variable {name}": str(value) for name, value in self.surroundings.get("variables", {}).items()}
+        return {
+            "code of the measurement": self.measurement_key,
+            **files,
+            **{f"package {name}": str(version) for name, version in versions.items()},
+            **variables,
+        }
 
     @property
     def key(self) -> str:
@@ -97,7 +112,7 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     of_workload = modules.imported_by(f"{MEASUREMENT}.{module}", skipped=files)
     added, packages = dict(of_workload.files), {"torch", *of_workload.packages}
     names_of_model = list(added)
-    surroundings: dict[str, object] = {}
+    surroundings: dict[str, Mapping[str, str | None]] = {}
     digests = _digests(files | added)
     if model is not None:
         beside = Modules(model.file.parent if model.file else Path.cwd())
@@ -111,10 +126,8 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
         names_of_model = [CHOICE, *files_of_model, *data]
         added |= files_of_model | data
         digests |= _digests(files_of_model)
-        contents, times = content_keys(data)
-        digests |= contents
+        digests |= content_keys(data)
         surroundings = {
-            "times": times,
             "variables": {variable: os.environ.get(variable) for variable in sorted(of_model.environment_variables)},
             "installed": installed_with(of_model.packages),
         }

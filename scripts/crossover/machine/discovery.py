@@ -19,15 +19,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from crossover.machine.environment import timed_variables
 from crossover.machine.gpus import Gpus, find_gpus
 from crossover.machine.installed import NOT_INSTALLED
-from crossover.machine.kernel import cpu_model, read_kernel
-from crossover.machine.nvml import ask, silent_driver
+from crossover.machine.kernel import cgroup_quota, cpu_model, governor, read_kernel, turbo
+from crossover.machine.nvml import ask, read_gpu, silent_driver
 from crossover.machine.threads import share_of_host
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
 
 PATIENCE_S = 10
+
+GPU_SETTINGS = {"power limit": "power_limit_w", "highest clock": "sm_clock_max_mhz", "MIG": "mig"}
+"""The fields of `GpuState` that may change a time, by their names in messages."""
 
 TRITON = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
 
@@ -56,6 +60,10 @@ class Machine:
     """True if jobs are sent to other machines."""
     hardware: Mapping[str, str] = field(default_factory=dict)
     """Models of CPU and GPU and number of cores, by device; empty if jobs are sent to other machines."""
+    conditions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Settings and versions that may change a time, by device; empty if jobs are sent to other machines."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """The environment variables that may change a time."""
     compilers: str | None = None
     """The result of `find_compilers`; None if jobs are sent to other machines."""
 
@@ -66,7 +74,7 @@ def sent_elsewhere(machine: Machine, nodes: Nodes | str | None) -> Machine:
     A string is the reason why it does not. Hardware, driver and compilers of this machine are left out, since the jobs
     run on the nodes.
     """
-    away = replace(machine, elsewhere=True, driver_version=None, hardware={}, compilers=None)
+    away = replace(machine, elsewhere=True, driver_version=None, hardware={}, conditions={}, compilers=None)
     if not isinstance(nodes, Nodes):
         return replace(away, why_no_nodes=nodes or machine.why_no_nodes)
     devices = ("cpu", "cuda") if nodes.cpus_per_gpu else ("cpu",)
@@ -129,6 +137,8 @@ def find_machine() -> Machine:
         nvidia.driver,
         note,
         hardware={device: _hardware(device, nvidia) for device in devices},
+        conditions={device: _conditions(device, nvidia) for device in devices},
+        variables=timed_variables(os.environ),
         compilers=find_compilers(os.environ),
     )
 
@@ -141,6 +151,17 @@ def _hardware(device: str, nvidia: _Nvidia) -> str:
         return cpu
     names = nvidia.names if first else _display_devices(Path("/"))
     return f"{' and '.join(names) or device} beside {cpu}"
+
+
+def _conditions(device: str, nvidia: _Nvidia) -> dict[str, str]:
+    gpus = {f"{name} of the GPU": value for name, value in nvidia.settings.items() if device == "cuda"}
+    settings = {"governor": governor(), "turbo": turbo(), "CPU quota": cgroup_quota()}
+    return {
+        **{name: str(value) for name, value in settings.items()},
+        "operating system": platform.platform(),
+        "Python": platform.python_version(),
+        **gpus,
+    }
 
 
 def _display_devices(root: Path) -> Sequence[str]:
@@ -178,6 +199,8 @@ def torch_built_for() -> dict[str, str]:
 class _Nvidia:
     gpus: Gpus = field(default_factory=Gpus)
     names: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Power limit, highest clock and partition of the visible GPUs."""
     driver: str | None = None
     cuda_major: int = 0
     """Major version of the newest CUDA that the driver supports; 0 if not known."""
@@ -192,13 +215,18 @@ def _nvidia() -> _Nvidia:
         pynvml.nvmlInit()
         gpus = find_gpus(os.environ, pynvml)
         names = tuple(sorted({_gpu_name(uuid, pynvml) for uuid in gpus.visible}))
+        states = [state for uuid in gpus.visible if (state := read_gpu(uuid, pynvml))]
+        settings = {
+            name: ", ".join(sorted({str(getattr(state, column)) for state in states}))
+            for name, column in GPU_SETTINGS.items()
+        }
         driver = str(pynvml.nvmlSystemGetDriverVersion())
         cuda_major = int(pynvml.nvmlSystemGetCudaDriverVersion()) // 1000
         pynvml.nvmlShutdown()
     except pynvml.NVMLError:
         return _Nvidia(silent=silent_driver(pynvml))
     silent = None if gpus.installed else silent_driver(pynvml)
-    return _Nvidia(gpus, names, driver, cuda_major, silent)
+    return _Nvidia(gpus, names, settings, driver, cuda_major, silent)
 
 
 def _gpu_name(uuid: str, nvml: Any) -> str:

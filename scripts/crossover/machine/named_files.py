@@ -1,6 +1,6 @@
 """Files named by string literals in a model's code: data files, and sources that are run by their path.
 
-At most 32 MiB of data files are hashed. Other data files are represented by size and modification time.
+At most 32 MiB of data files are hashed. Other data files are represented by their size and samples of their content.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ DATA = {
 
 MOST_READ_BYTES = 32 * 2**20
 """Maximum total size of the data files that are read for a model, to keep a dry-run short."""
+SAMPLES = 64
+SAMPLE_BYTES = 2**16
+"""Number and size of the samples of a file beyond these, spread evenly over the file."""
 MOST_LISTED = 10_000
 """Number of files and folders after which listing a folder stops."""
 
@@ -103,10 +106,9 @@ def _files_below(folder: Path) -> Iterator[Path]:
                 count += 1
 
 
-def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, int]]:
-    """Digests of files by label, and modification times of files beyond MOST_READ_BYTES, whose digest is their size."""
+def content_keys(files: Mapping[str, Path]) -> dict[str, str]:
+    """Digests of files by label, of samples for files beyond MOST_READ_BYTES; times of files do not count."""
     keys: dict[str, str] = {}
-    times: dict[str, int] = {}
     read_bytes = 0
     for label in sorted(files):
         try:
@@ -118,8 +120,8 @@ def content_keys(files: Mapping[str, Path]) -> tuple[dict[str, str], dict[str, i
             keys[label] = digest_of(files[label])
             read_bytes += state.st_size
         else:
-            keys[label], times[label] = f"{state.st_size} bytes", state.st_mtime_ns
-    return keys, times
+            keys[label] = digest_of_samples(files[label])
+    return keys
 
 
 def digest_of(file: Path) -> str:
@@ -132,3 +134,14 @@ def digest_of(file: Path) -> str:
 def _digest(path: Path, _size: int, _changed_ns: int) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digest_of_samples(file: Path) -> str:
+    """Digest of a file's size and of SAMPLES parts of its content."""
+    size = file.stat().st_size
+    digest = hashlib.sha256(str(size).encode())
+    with file.open("rb") as stream:
+        for number in range(SAMPLES):
+            stream.seek(max(0, size - SAMPLE_BYTES) * number // (SAMPLES - 1))
+            digest.update(stream.read(SAMPLE_BYTES))
+    return digest.hexdigest()

@@ -154,6 +154,7 @@ def describe(first: TryJob, limit: int | None, result: LargestBatch, command: st
         "memory_limit_bytes": first.memory_limit_bytes,
         "time_limit_s": first.time_limit_s,
         "seed": first.seed,
+        "plan_key": first.plan_key,
         **facts,
         "command": command,
         "tries": tries,

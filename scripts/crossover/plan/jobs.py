@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from crossover.config.configuration import Configuration
+from crossover.config.configuration import Configuration, real_files
 from crossover.config.models import Model
 from crossover.config.options import (
     as_options,
     axis_options,
     model_options,
+    option_name,
     search_options,
     setting_options,
     training_options,
 )
 from crossover.config.studies import Candidates, Study, effort_of, quality_of
-from crossover.config.words import COMPUTES_IN, HERE, is_cpu
-from crossover.config.workloads import memory_mb
+from crossover.config.words import AXES, COMPUTES_IN, HERE, is_cpu
+from crossover.config.workloads import memory_mb, workload_traits
 from crossover.errors import failures
-from crossover.machine.code_key import Modules, code_of, digests_of
+from crossover.machine.code_key import Code, Modules, code_of, digests_of
 from crossover.machine.discovery import Machine
+from crossover.machine.named_files import content_keys
+from crossover.plan.keys import Key
 from crossover.plan.run_plan import Classes, cell_of_wildcards
 from crossover.time_limits import NOTES, Note, read_notes
 
@@ -48,8 +52,10 @@ NO_RESOURCES = ("devices", "cores")
 Wildcards = Mapping[str, Any]
 
 Params = dict[str, Any]
-"""What a result depends on: options of its command, code, versions of torch and the driver, hardware. A
-change in any of them triggers a new measurement."""
+"""What a result depends on. A change triggers a new measurement."""
+
+PLACES = ("--model=", "--table=")
+"""Options that name a file, whose content counts instead of its path."""
 
 
 @dataclass(frozen=True)
@@ -63,42 +69,121 @@ class Jobs:
     gpus: int = 1
     """Number given with --resources gpu."""
 
-    def trial(self, wildcards: Wildcards) -> Params:
+    def options(self, kind: str, wildcards: Wildcards) -> str:
+        """Options of the command of a kind of job: a trial, training, search for the largest batch, or probe."""
+        return shlex.join([*self._options(kind, wildcards), f"--plan-key={self.key(kind, wildcards).key}"])
+
+    def _options(self, kind: str, wildcards: Wildcards) -> list[str]:
+        if kind == "probe":
+            return self._probe_options(wildcards)
+        study = self._studies[wildcards["study"]]
+        if kind == "batch_try":
+            return search_options(wildcards, self.config.largest_batch, **self._shared(study))
+        if kind == "training":
+            quality = quality_of(study)
+            assert quality is not None
+            shared = self._shared(study) | {"seed": wildcards["seed"]}
+            return training_options(cell_of_wildcards(wildcards), quality, **shared)
         again = wildcards.get("again", "").rpartition("-")[2]
         repeat = [f"--repeat={again}"] if again else []
-        trial = f"--trial={wildcards['trial']}"
-        options = [*axis_options(wildcards), *self.settings[wildcards["study"]], trial, *repeat]
-        return self._params("trial", wildcards, options)
+        return [*axis_options(wildcards), *self.settings[study.name], f"--trial={wildcards['trial']}", *repeat]
 
-    def search(self, wildcards: Wildcards) -> Params:
-        shared = self._shared(self._studies[wildcards["study"]])
-        return self._params("batch_try", wildcards, search_options(wildcards, self.config.largest_batch, **shared))
+    def params(self, kind: str, wildcards: Wildcards) -> Params:
+        """What triggers a new measurement."""
+        key = {"key": self.key(kind, wildcards).key}
+        if kind == "probe":
+            probed = Path(self.config.results, "roofs", wildcards.get("machine", ""), f"{wildcards['device']}.json")
+            return key | {"disturbed": failures(probed) if self.config.repeat_disturbed else 0}
+        note = self._notes.get(_note(kind, wildcards), Note())
+        return key | {"limit_raised": note.raised_with(self._time_limit_s(self._studies[wildcards["study"]]))}
 
-    def training(self, wildcards: Wildcards) -> Params:
-        study = self._studies[wildcards["study"]]
-        quality = quality_of(study)
-        assert quality is not None
-        options = training_options(
-            cell_of_wildcards(wildcards), quality, **self._shared(study) | {"seed": wildcards["seed"]}
-        )
-        return self._params("training", wildcards, options)
+    def key(self, kind: str, wildcards: Wildcards) -> Key:
+        """The key of a result. Axes and numbers of trials and trainings are part of its path, and not of its key."""
+        axes = tuple(wildcards.get(axis, "") for axis in ("study", "workload", "execution", "device"))
+        known = (kind, *axes)
+        if known not in self._keys:
+            self._keys[known] = Key.of(self._parts(kind, wildcards))
+        return self._keys[known]
 
-    def roofs(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Parameters of a probe of a device."""
+    def key_of_result(self, kind: str, wildcards: Wildcards) -> Key | None:
+        """The key of a result in the results folder; None if its study does not ask for such results."""
+        if kind == "probe":
+            return self.key(kind, wildcards)
+        study = self._studies.get(wildcards["study"])
+        if study is None or study.workload != wildcards["workload"] or (kind == "training" and not quality_of(study)):
+            return None
+        return self.key(kind, wildcards)
+
+    def keys(self, cells: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The keys of all results of some cells, with their parts, for `plan.json`."""
+        keys: dict[str, Key] = {}
+        for cell in cells:
+            kinds = ["trial", "batch_try", "probe", *(["training"] if quality_of(self._studies[cell["study"]]) else [])]
+            for kind in kinds:
+                key = self.key(kind, {**cell, "trial": "1", "seed": "1"})
+                keys[key.key] = key
+        return [asdict(key) for key in keys.values()]
+
+    @cached_property
+    def _keys(self) -> dict[tuple[str, ...], Key]:
+        return {}
+
+    def _parts(self, kind: str, wildcards: Wildcards) -> dict[str, str]:
+        of_path = [*AXES, "trial", "repeat", *(["seed"] if kind == "training" else [])]
+        identity = (*PLACES, *(f"{option_name(name)}=" for name in of_path))
+        settings = [option for option in self._options(kind, wildcards) if not option.startswith(identity)]
+        parts = {option.partition("=")[0]: option.partition("=")[2] for option in settings}
+        parts |= self._machine_parts(wildcards["device"].partition("-")[0])
+        if kind == "probe":
+            return parts | {"code of the measurement": Key.of(digests_of("crossover.measurement.roofs")).key}
+        code = self._codes(kind, wildcards["workload"], self._studies[wildcards["study"]].model).parts
+        if self.machine.elsewhere:  # each node has variables of its own
+            code = {name: value for name, value in code.items() if not name.startswith("variable ")}
+        if wildcards["execution"] == "compile":
+            parts["compilers"] = str(self.machine.compilers)
+        if dataset := workload_traits(wildcards["workload"]).dataset:
+            parts[f"dataset {dataset}"] = self.dataset_key(dataset)
+        return parts | code
+
+    def _machine_parts(self, device: str) -> dict[str, str]:
+        machine = self.machine
+        return {
+            "torch": machine.torch_version,
+            **({} if is_cpu(device) else {"driver": str(machine.driver_version)}),
+            "hardware": str(machine.hardware.get(device)),
+            **machine.conditions.get(device, {}),
+            **{f"variable {name}": value for name, value in machine.variables.items()},
+        }
+
+    def dataset_key(self, name: str) -> str:
+        """The key of a dataset: its options, the code that makes it, and the content of the user's files."""
+        if name not in self._dataset_keys:
+            options = self.config.datasets[name]
+            files = {Path(file).name: Path(file) for file in real_files(options)}
+            shown = {key: value for key, value in options.items() if not files or key not in ("csv", "folder")}
+            parts = {"options": json.dumps(shown, sort_keys=True), **digests_of("crossover.datasets")}
+            self._dataset_keys[name] = Key.of(parts | content_keys(files)).key
+        return self._dataset_keys[name]
+
+    @property
+    def dataset_keys(self) -> dict[str, str]:
+        """The keys of all datasets of the run's studies."""
+        datasets = {workload_traits(study.workload).dataset for study in self.config.studies}
+        return {name: self.dataset_key(name) for name in sorted(filter(None, datasets))}
+
+    @cached_property
+    def _dataset_keys(self) -> dict[str, str]:
+        return {}
+
+    def _probe_options(self, wildcards: Wildcards) -> list[str]:
         machine = wildcards.get("machine", HERE)
         axes = {"machine": None if machine == HERE else machine, "device": wildcards["device"]}
         precisions = {precision for study in self.config.studies for precision in study.precisions}
         for study in self.config.studies:
             precisions |= {*candidates.precisions} if (candidates := Candidates.of(vars(study))) else set()
         products = {COMPUTES_IN.get(precision, precision) for precision in precisions}
-        probed = Path(self.config.results, "roofs", wildcards.get("machine", ""), f"{wildcards['device']}.json")
         given = {"precisions": ",".join(sorted(products)), "cpu_threads": self.config.cpu_threads}
-        return {
-            "options": shlex.join(as_options(axes | given)),
-            "code": digests_of("crossover.measurement.roofs"),
-            "disturbed": failures(probed) if self.config.repeat_disturbed else 0,
-            **self._versions(wildcards),
-        }
+        return as_options(axes | given)
 
     def limit(self, kind: str, wildcards: Wildcards) -> str:
         """Options of the time limit. They affect no result, so a change of them triggers no new measurement."""
@@ -197,33 +282,14 @@ class Jobs:
     def _shared(self, study: Study) -> dict[str, Any]:
         return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads, **model_options(study.model)}
 
-    def _params(self, kind: str, wildcards: Wildcards, options: Sequence[str]) -> Params:
-        study = self._studies[wildcards["study"]]
-        note = self._notes.get(_note(kind, wildcards), Note())
-        return {
-            "options": shlex.join(options),
-            "code": self._code_keys(kind, wildcards["workload"], study.model),
-            "compilers": self.machine.compilers if wildcards["execution"] == "compile" else None,
-            "limit_raised": note.raised_with(self._time_limit_s(study)),
-            **self._versions(wildcards),
-        }
-
-    def _versions(self, wildcards: Wildcards) -> Params:
-        device = wildcards["device"].partition("-")[0]
-        return {
-            "torch": self.machine.torch_version,
-            "driver": None if is_cpu(device) else self.machine.driver_version,
-            "hardware": self.machine.hardware.get(device),
-        }
-
     @cached_property
     def _notes(self) -> Mapping[str, Note]:
         return read_notes(Path(self.config.results, NOTES))
 
     @cached_property
-    def _code_keys(self) -> Callable[[str, str, Model | None], str]:
+    def _codes(self) -> Callable[[str, str, Model | None], Code]:
         modules = Modules()
-        return cache(lambda kind, workload, model: code_of(kind, workload, modules, model).key)
+        return cache(lambda kind, workload, model: code_of(kind, workload, modules, model))
 
 
 def _note(kind: str, wildcards: Wildcards) -> str:

@@ -29,14 +29,18 @@ class Plan:
     trainings: Sequence[str]
     searches: Sequence[str]
     """Paths of the searches for the largest batch that studies ask for."""
-    settings: Mapping[str, Sequence[str]]
-    """Options common to all trials of a study, to recognise rows measured with another config."""
+    keys: Sequence[Mapping[str, Any]]
+    """The expected keys of all results, with their parts; see `crossover.plan.keys`."""
     several_hosts: bool
     """Whether rows of one device may come from several hosts, as on a cluster."""
     references: Sequence[str]
     """Folders of the reference machines with which the run is compared."""
     note: str | None
     """Reason why a GPU of this machine cannot be used; None if there is no such GPU, or if the config names devices."""
+
+    @property
+    def expected_keys(self) -> set[str]:
+        return {key["key"] for key in self.keys}
 
 
 def write(plan: Plan, path: Path) -> None:

@@ -24,8 +24,8 @@ from crossover.tables.rows import collect_searches, joined, read_row, read_rows
 Key = TypeVar("Key")
 
 EXCLUDED = (
-    "its row was measured with settings other than the config's, on a host other than that of the newest rows, or "
-    "with an installation other than that of its device's newest row"
+    "its row was measured with other settings, code or hardware than the plan's, on a host other than that of the "
+    "newest rows, or under other conditions than its device's newest row"
 )
 NOT_YET = "not measured yet"
 STOPPED = "its job is still running, or was stopped"
@@ -64,17 +64,17 @@ def finished_rows(
     paths: Sequence[Path],
     several_hosts: bool,
     record: type[Row] = Measurement,
-    settings: Mapping[str, Collection[str]] | None = None,
+    keys: Collection[str] = (),
 ) -> pa.Table:
-    """The rows of trials (or trainings) so far that were measured with the current settings under the same conditions.
+    """The rows of trials (or trainings) so far that were measured as planned, under the same conditions.
 
     Rows are left out if they differ from the newest row in one of CONDITIONS, or from their machine's newest row in the
-    host. `settings` has the current options of each study's trials.
+    host. `keys` are the keys of the plan.
     """
     rows, _ = read_rows(_newest_first(paths), record)
-    names = {"command", *HOST_COLUMNS, *(name for axes, columns in CONDITIONS.items() for name in (*axes, *columns))}
+    names = {"plan_key", *HOST_COLUMNS, *(name for axes, columns in CONDITIONS.items() for name in (*axes, *columns))}
     facts = rows.select([name for name in rows.column_names if name in names]).to_pylist()
-    current = {index: row for index, row in enumerate(facts) if _has_current_settings(row, settings or {})}
+    current = {index: row for index, row in enumerate(facts) if not keys or row["plan_key"] in (None, *keys)}
     return joined(rows.take(pa.array(_of_newest_environment(current, several_hosts), pa.int64())), record)
 
 
@@ -103,10 +103,6 @@ def missing_results(
                 axes: dict[str, Any] = {axis: values.get(axis) for axis in AXES}
                 numbers = {axis: int(axes[axis]) for axis in ("size", "batch_size") if axes[axis]}
                 yield MissingResult(name, axes | numbers, kind, reason)
-
-
-def _has_current_settings(row: Mapping[str, Any], settings: Mapping[str, Collection[str]]) -> bool:
-    return row["command"] is None or set(settings.get(row["study"], ())) <= set(row["command"].split())
 
 
 def _newest_first(paths: Sequence[Path]) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,19 @@ def check_environments(rows: pa.Table, several_hosts: bool) -> None:
             if differing:
                 raise UserError(_different(rows, {axis: group[axis] for axis in axes}, differing, several_hosts))
     check_hosts([rows], several_hosts)
+
+
+def check_keys(rows: pd.DataFrame, expected: Collection[str]) -> None:
+    """Raise UserError if a row was measured with another key than those of the plan; a null matches any key."""
+    known = rows[rows["plan_key"].notna()]
+    others = known[~known["plan_key"].isin(expected)]
+    if expected and len(others):
+        row = others.iloc[0]
+        raise UserError(
+            f"{len(others)} of {len(rows)} rows were measured with other settings, code or hardware than the plan's: "
+            f"study '{row['study']}' on {row['device']} has plan_key {row['plan_key']}, and plan.json "
+            f"{' or '.join(sorted(expected))[:67]}; run the same command again to measure them again, or delete them"
+        )
 
 
 def _different(rows: pa.Table, group: Mapping[str, Any], differing: Sequence[str], several_hosts: bool) -> str:

@@ -27,7 +27,8 @@ def read_roofs(paths: Sequence[Path]) -> pd.DataFrame:
 
 def _read_roofs(path: Path) -> pd.DataFrame:
     try:
-        return table_of("roofs", read_json(path, "list of roofs"))
+        rows = read_json(path, "list of roofs")
+        return table_of("roofs", [{name: row[name] for name in row if name != "plan_key"} for row in rows])
     except (KeyError, TypeError, ValueError):
         raise UnreadableError(path, "not readable roofs") from None
 

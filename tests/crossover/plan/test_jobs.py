@@ -36,34 +36,38 @@ def with_study(made: Jobs, **changes: object) -> Jobs:
 
 def test_the_options_of_a_trial_follow_the_config() -> None:
     made = jobs(effort={"blocks_min": 7}, seed=4, cpu_threads=3, time_limit_s=90)
-    options = f"{made.trial(CELL)['options']} {made.limit('trial', CELL)} --output=x.parquet"
+    options = f"{made.options('trial', CELL)} {made.limit('trial', CELL)} --output=x.parquet"
     given = parse_arguments(options.split())
     assert (given.study, given.workload, given.size, given.device) == ("disc_depth", "disc_mlp", 4, "cuda")
     assert (given.blocks_min, given.seed, given.cpu_threads, given.time_limit_s) == (7, 4, 3, 90)
     assert given.machine == "here"
-    assert "--machine=a100" in str(made.trial({**CELL, "machine": "a100"})["options"])
+    assert "--machine=a100" in made.options("trial", {**CELL, "machine": "a100"})
 
 
-def test_a_repeat_has_the_parameters_of_the_first_trial_and_its_number() -> None:
+def test_a_repeat_has_the_key_of_the_first_trial_and_its_number() -> None:
     made = jobs()
-    first, again = made.trial({**CELL, "again": ""}), made.trial({**CELL, "again": "-repeat-2"})
-    assert first == made.trial(CELL)
-    assert again == {**first, "options": f"{first['options']} --repeat=2"}
-    given = parse_arguments([*str(again["options"]).split(), "--output=x.parquet"])
-    assert given.repeat == 2
+    first, again = ({**CELL, "again": text} for text in ("", "-repeat-2"))
+    assert made.params("trial", first) == made.params("trial", CELL) == made.params("trial", again)
+    given = parse_arguments([*made.options("trial", again).split(), "--output=x.parquet"])
+    assert (given.repeat, given.plan_key) == (2, made.key("trial", CELL).key)
 
 
-def test_a_result_depends_on_code_torch_and_driver() -> None:
+def test_a_key_contains_the_code_and_the_versions() -> None:
     made = jobs()
-    trial, search = made.trial(CELL), made.search(CELL)
-    assert trial["code"] == code_of("trial", "disc_mlp").key
-    assert search["code"] == code_of("batch_try", "disc_mlp").key
-    assert trial["code"] != search["code"] != made.trial({**CELL, "workload": "higgs_mlp"})["code"]
+    trial, search = (made.key(kind, CELL).parts for kind in ("trial", "batch_try"))
+    assert trial.items() >= code_of("trial", "disc_mlp").parts.items()
+    assert search.items() >= code_of("batch_try", "disc_mlp").parts.items()
+    assert made.key("trial", CELL) != made.key("trial", {**CELL, "workload": "higgs_mlp"})
     assert (trial["torch"], trial["driver"]) == ("2.13.0", "580.1")
-    assert made.trial(CPU)["driver"] is None
+    assert "driver" not in made.key("trial", CPU).parts
 
 
-@pytest.mark.parametrize("kind", ["trial", "search", "training"])
+def test_options_of_the_path_are_no_part_of_the_key() -> None:
+    made = jobs()
+    assert made.key("trial", CELL) == made.key("trial", {**CELL, "size": "8", "trial": "3", "batch_size": "1"})
+
+
+@pytest.mark.parametrize("kind", ["trial", "batch_try", "training"])
 def test_a_higher_time_limit_reruns_only_jobs_that_the_limit_ended(kind: str, tmp_path: Path) -> None:
     wildcards = CELL | ({"again": ""} if kind == "trial" else {"seed": "1"})  # as Snakemake gives them for a first row
 
@@ -71,12 +75,11 @@ def test_a_higher_time_limit_reruns_only_jobs_that_the_limit_ended(kind: str, tm
         return with_study(jobs(time_limit_s=limit_s, results=str(tmp_path)), quality={"seeds": 1})
 
     def params(limit_s: float, **changes: str) -> object:
-        return getattr(made(limit_s), kind)({**wildcards, **changes})
+        return made(limit_s).params(kind, {**wildcards, **changes})
 
     def ends(limit_s: float, reason: str | None) -> None:
         """Run the job under a limit, with the note named on its command line."""
-        name = {"search": "batch_try"}.get(kind, kind)
-        (given,) = re.findall("--limit-note=(.*)", made(limit_s).limit(name, wildcards))
+        (given,) = re.findall("--limit-note=(.*)", made(limit_s).limit(kind, wildcards))
         note_end(Path(given), limit_s, reason)
 
     first, other = params(30), params(30, size="8")
@@ -95,21 +98,17 @@ def test_a_higher_time_limit_reruns_only_jobs_that_the_limit_ended(kind: str, tm
 def test_a_result_depends_on_the_hardware_except_on_a_cluster() -> None:
     hardware = {"cpu": "CPU A, 2 cores", "cuda": "GPU B beside CPU A, 1 cores"}
     here = jobs(replace(HERE, hardware=hardware, compilers="g++"))
-    assert [
-        made["hardware"] for made in (here.trial(CPU), here.trial({**CPU, "device": "cpu-1"}), here.roofs(CELL))
-    ] == [
-        *["CPU A, 2 cores"] * 2,
-        "GPU B beside CPU A, 1 cores",
-    ]
-    away = jobs(sent_elsewhere(here.machine, None), None)
-    assert [away.trial(CELL)[name] for name in ("hardware", "driver", "compilers")] == [None] * 3
+    keys = [here.key("trial", CPU), here.key("trial", {**CPU, "device": "cpu-1"}), here.key("probe", CELL)]
+    assert [key.parts["hardware"] for key in keys] == [*["CPU A, 2 cores"] * 2, "GPU B beside CPU A, 1 cores"]
+    away = jobs(sent_elsewhere(here.machine, None), None).key("trial", {**CELL, "execution": "compile"})
+    assert [away.parts[name] for name in ("hardware", "driver", "compilers")] == ["None"] * 3
 
 
 def test_only_compiled_cells_depend_on_the_compilers() -> None:
     compiled = {**CELL, "execution": "compile"}
     made, lacking = (jobs(replace(HERE, compilers=text)) for text in ("/usr/bin/g++ 1000", "no g++"))
-    assert made.trial(CELL) == lacking.trial(CELL)
-    assert made.trial(compiled) != lacking.trial(compiled)
+    assert made.key("trial", CELL) == lacking.key("trial", CELL)
+    assert made.key("trial", compiled) != lacking.key("trial", compiled)
 
 
 def test_on_a_node_a_cpu_cell_takes_all_cores_and_a_gpu_cell_its_share() -> None:

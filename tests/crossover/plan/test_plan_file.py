@@ -10,10 +10,12 @@ from crossover.errors import UserError
 from crossover.plan import plan_file
 from crossover.plan.plan_file import find_references, planned_rows, repeated_rows
 from crossover.plan.stages import write_stage
-from plans import configured, jobs, planned
+from plans import configured, planned
 from write_plan import with_rows, write_plan
 
 RESULTS = str(Path(__file__).parents[3] / "config" / "published" / "hsf_width_runtime.csv")
+
+KEYS = [{"key": "a key", "parts": {"--seed": "0"}}]
 
 
 def written(folder: Path, **values: object) -> Path:
@@ -21,7 +23,7 @@ def written(folder: Path, **values: object) -> Path:
     run = planned(config)
     run = replace(run, studies=(replace(run.studies[0], sizes=(2, 3), candidates=None),))
     path = folder / "plan.json"
-    write_plan(run, config.complete, jobs().settings, True, ["h200"], "no GPU", path)
+    write_plan(run, config.complete, KEYS, True, ["h200"], "no GPU", path)
     return path
 
 
@@ -35,7 +37,7 @@ def test_a_plan_contains_config_studies_and_rows(tmp_path: Path) -> None:
     assert len(plan.rows) == 4 * 2
     assert f"results/cells/{Cell(**plan.cells[0]).path}/trial-1.parquet" == plan.rows[0]
     assert (plan.trainings, plan.searches) == ([], [])
-    assert "--seed=0" in plan.settings["disc_depth"]
+    assert plan.expected_keys == {"a key"}
 
 
 def test_planned_rows_are_relative_to_the_results_folder(tmp_path: Path) -> None:

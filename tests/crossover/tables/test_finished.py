@@ -106,17 +106,16 @@ def test_only_rows_from_the_host_of_the_newest_row_are_used(tmp_path: Path, writ
     assert finished_rows(paths, several_hosts=True)["trial"].to_pylist() == [1, 2, 3]
 
 
-def test_only_rows_under_the_conditions_of_the_newest_row_are_used(write: Callable[..., Path]) -> None:
+def test_only_rows_under_the_newest_conditions_are_used(write: Callable[..., Path]) -> None:
     paths = [write(1, power_limit_w=700.0), write(2, power_limit_w=350.0), write(3, power_limit_w=350.0), write(4)]
     for age, path in enumerate(reversed(paths)):
         os.utime(path, (1000 - age, 1000 - age))
     assert finished_rows(paths, several_hosts=False)["trial"].to_pylist() == [2, 3, 4]
 
 
-def test_rows_measured_with_other_settings_are_excluded(tmp_path: Path, write: Callable[..., Path]) -> None:
-    commands = ("measure_cell.py --seed=1 --blocks-min=30", "measure_cell.py --seed=1 --blocks-min=3", None)
-    paths = [write(trial, command=command) for trial, command in enumerate(commands, 1)]
-    rows = finished_rows(paths, several_hosts=False, settings={"disc_depth": ["--seed=1", "--blocks-min=3"]})
+def test_rows_measured_with_another_key_are_excluded(tmp_path: Path, write: Callable[..., Path]) -> None:
+    paths = [write(trial, plan_key=key) for trial, key in enumerate(("former", "planned", None), 1)]
+    rows = finished_rows(paths, several_hosts=False, keys={"planned", "of another device"})
     assert rows["trial"].to_pylist() == [2, 3]
     assert reasons(tmp_path, 3, rows.to_pandas()) == [("excluded", EXCLUDED)]
 

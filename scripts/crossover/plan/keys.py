@@ -1,0 +1,133 @@
+"""Keys of results: which results in a folder were measured under other conditions than those planned, and why.
+
+Snakemake notices a changed key only while its own records are there. Each result therefore carries its key, and a
+result without the planned key is measured again, wherever it was copied from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from crossover.config.studies import CELL_PATH, SEARCH_PATH, TRAINING_PATH
+
+Parts = Mapping[str, str]
+"""What may change a time and is known when a run is planned: values or digests, by a name for messages."""
+
+PATTERNS = {
+    "trial": rf"cells/{CELL_PATH}/trial-{{trial}}{{again}}\.parquet",
+    "training": rf"trainings/{TRAINING_PATH}\.parquet",
+    "batch_try": rf"largest_batch/{SEARCH_PATH}\.json",
+    "probe": r"roofs/{device}\.json",
+}
+"""Pattern of the path of a kind of job's result, relative to the results folder."""
+
+SPECIAL = {"batch_size": r"\d+", "size": r"\d+", "trial": r"\d+", "seed": r"\d+", "again": r"(?:-repeat-\d+)?"}
+"""The wildcards that are not simply the name of a folder."""
+
+MOST_REASONS = 4
+
+HEAD_BYTES = 2**16
+"""The beginning of a dataset's file, which contains its metadata."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key with its parts, which a later run compares with its own."""
+
+    key: str
+    parts: Parts
+
+    @classmethod
+    def of(cls, parts: Parts) -> Key:
+        return cls(hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32], parts)
+
+
+def results_in(folder: Path) -> Iterator[tuple[Path, str, dict[str, str]]]:
+    """The results in a folder: the path, the kind of job, and the wildcards of its rule."""
+    for kind, pattern in PATTERNS.items():
+        regex = re.compile(_regex(pattern))
+        for path in sorted((folder / pattern.partition("/")[0]).rglob(f"*.{pattern.rpartition('.')[2]}")):
+            if match := regex.fullmatch(path.relative_to(folder).as_posix()):
+                yield path, kind, {name: value for name, value in match.groupdict().items() if value is not None}
+
+
+def _regex(pattern: str) -> str:
+    """The regular expression of a path, which has a level for the machine in a run with classes of nodes."""
+    pattern = pattern.replace("/{device}", r"/(?:(?P<machine>[^/]+)/)?{device}")
+    return re.sub(r"\{(\w+)\}", lambda match: f"(?P<{match[1]}>{SPECIAL.get(match[1], '[^/]+')})", pattern)
+
+
+def outdated_results(
+    folder: Path, key_of: Callable[[str, Mapping[str, str]], Key | None]
+) -> tuple[list[str], list[str]]:
+    """The paths of results with another key than planned, and the reasons, the most frequent first.
+
+    `key_of` gives the planned key for a kind of job and its wildcards; None if no such result is planned.
+    """
+    paths: list[str] = []
+    reasons: Counter[str] = Counter()
+    former: dict[str, Parts] | None = None
+    for path, kind, wildcards in results_in(folder):
+        planned = key_of(kind, wildcards)
+        try:
+            content = path.read_bytes()
+        except OSError:  # Snakemake, too, reports a file that cannot be read
+            continue
+        # A row's strings are plain text in its file, and reading them with Arrow would take far longer.
+        if planned is None or planned.key.encode() in content:
+            continue
+        former = _former_keys(folder / "plan.json") if former is None else former
+        measured = next((former[key] for key in re.findall("[0-9a-f]{32}", _text(content)) if key in former), None)
+        paths.append(str(path))
+        reasons.update(["its conditions are not known"] if measured is None else differences(measured, planned.parts))
+    return paths, [reason for reason, _ in reasons.most_common()]
+
+
+def outdated_datasets(folder: Path, keys: Mapping[str, str]) -> list[str]:
+    """The paths of datasets in a results folder whose file does not name its key; `keys` are by dataset."""
+    paths = {folder / "datasets" / f"{name}.safetensors": key.encode() for name, key in keys.items()}
+    return [str(path) for path, key in paths.items() if path.is_file() and key not in _head(path)]
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(HEAD_BYTES)
+
+
+def _text(content: bytes) -> str:
+    return content.decode("ascii", "replace")
+
+
+def _former_keys(plan: Path) -> dict[str, Parts]:
+    """The parts of the keys in the plan of the folder's last run; empty without a readable plan."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return {key["key"]: key["parts"] for key in json.loads(plan.read_text(encoding="utf-8"))["keys"]}
+    return {}
+
+
+def differences(first: Parts, second: Parts) -> list[str]:
+    """The names of the parts that differ, with their values if these are no digests."""
+    names = [name for name in dict.fromkeys([*first, *second]) if first.get(name) != second.get(name)]
+    return [f"{name}{_change(first.get(name), second.get(name))}" for name in names]
+
+
+def _change(before: str | None, now: str | None) -> str:
+    if before is None or now is None:
+        return " is new" if before is None else " is gone"
+    if re.fullmatch("[0-9a-f]{32,64}", now):
+        return " has changed"
+    return f" was {before}, is {now}"
+
+
+def reasons_text(count: int, reasons: Sequence[str]) -> str:
+    """The note on results that are measured again, as in '12 results are measured again: file net has changed'."""
+    more = f" and {len(reasons) - MOST_REASONS} more" if len(reasons) > MOST_REASONS else ""
+    results = "1 result is" if count == 1 else f"{count:,} results are"
+    return f"{results} measured again: {'; '.join(reasons[:MOST_REASONS])}{more}"
