@@ -186,8 +186,8 @@ class Measurement(Row):
         "upper end of the 95 % interval of latency_p99_s, from order statistics", "s"
     )
     flops_per_step: int | None = column(
-        "operations of matmuls, convolutions and attention in an eager step; empty if an operator of it has products "
-        "that cannot be counted, such as a recurrent layer, a Fourier transform or a product of integers",
+        "operations of matmuls, convolutions and attention in an eager step; empty if one of its operators has "
+        "products that cannot be counted, such as a recurrent layer, a Fourier transform or a product of integers",
         "FLOP",
     )
     products_bytes_by_working_set: list[float] | None = column(

@@ -26,7 +26,7 @@ from torch.autograd.graph import _engine_run_backward
 
 from crossover.machine.kernel import available_bytes
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
-from crossover.measurement.step.endings import first_line, is_out_of_memory
+from crossover.measurement.step.endings import is_out_of_memory
 from crossover.measurement.step.modules import (
     buffers_of,
     modules_of,
@@ -79,6 +79,11 @@ NEGLIGIBLE_S = 0.02
 
 REFERENCE = Arithmetic(torch.device("cpu"), torch.float64)
 
+REFERENCE_FAILS = (
+    "the model cannot be compared: the same step fails on the CPU in double precision, for example since it makes "
+    "tensors of a fixed type or device"
+)
+
 Values = dict[str, list[torch.Tensor]]
 GrownBytes = Callable[[Callable[[], None]], int]
 
@@ -104,24 +109,43 @@ def compare_with_reference(
         return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
     answers = []
     try:
-        for _ in range(ATTEMPTS):
-            answers.append(_compare(task, fresh_model(), precision, execution, grown_bytes))
+        for attempt in range(ATTEMPTS):
+            fresh = fresh_model()
+            if attempt:
+                _vary(fresh)  # since a user's model may be built with the same weights each time
+            answers.append(_compare(task, fresh, fresh_model, precision, execution, grown_bytes))
             if answers[-1].wrong is answers[-1].unchecked is None:
                 return answers[-1]
     except UncheckedError as error:
         return Answer(unchecked=str(error))
     except Exception as error:  # from the comparison, since the step itself has run before
-        cause = "memory ran out" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line(error)}"
-        return Answer(unchecked=f"the comparison with double precision failed: {cause}")
+        if is_out_of_memory(error):
+            return Answer(unchecked="memory ran out in the comparison with double precision")
+        return Answer(unchecked=REFERENCE_FAILS)
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
 
 
-def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown_bytes: GrownBytes) -> Answer:
+def _vary(model: nn.Module) -> None:
+    """Change each weight by up to 1 %."""
+    with torch.no_grad():
+        for parameter in parameters_of(model):
+            if parameter.is_floating_point():
+                parameter.mul_(1 + 0.01 * torch.rand_like(parameter))
+
+
+def _compare(
+    task: Task,
+    fresh: nn.Module,
+    fresh_model: Callable[[], nn.Module],
+    precision: str,
+    execution: str,
+    grown_bytes: GrownBytes,
+) -> Answer:
     weights_bytes = sum(tensor.numel() * 8 for tensor in parameters_of(fresh))
     if 4 * weights_bytes > available_bytes():
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
-    reference = _reference(task, fresh)
     batch = task.next_inputs()
+    reference = _reference(task, fresh, batch)
     draws = nullcontext() if execution == "compile" else SameDraws()  # compiled code ignores the mode
 
     def run_step(inputs: Any) -> Values:
@@ -130,9 +154,25 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
         with torch.compiler.set_stance("force_eager") if eagerly else nullcontext():
             return _evaluate(task, task.model, task.arithmetic, inputs, draws)
 
-    def run_reference(inputs: Any, *noise: RoundingNoise) -> Values:
+    def run_reference(inputs: Any, *noise: RoundingNoise, model: nn.Module = reference) -> Values:
         with default_dtype(torch.float64):
-            return _evaluate(task, reference, REFERENCE, map_tensors(REFERENCE.place, inputs), draws, *noise)
+            return _evaluate(task, model, REFERENCE, map_tensors(REFERENCE.place, inputs), draws, *noise)
+
+    def check_builds() -> None:
+        """Raise UncheckedError if another build of the model computes something else from the same weights."""
+        other = fresh_model()
+        if _shapes(other) == _shapes(reference):
+            _in_double_precision(other)
+            _copy_state(reference, other)
+            set_mode(other, reference.training)
+            with without_dropout(other):
+                errors = errors_between(run_reference(part.reference_inputs, model=other), exact)
+            if all(error <= REPEAT_TOLERANCE for error in errors.values()):
+                return
+        raise UncheckedError(
+            "built twice from the same seed, the model computes different results with the same weights; keep its "
+            "random choices in buffers, or draw them from the generators of torch, NumPy or Python"
+        )
 
     with without_dropout(task.model), without_dropout(reference):
         generator_before = torch.get_rng_state()
@@ -161,6 +201,8 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
             return errors_between(part.select(run_step(part.inputs)), values)
 
         answer = judge(errors_between(values, exact), noise_effect, rerun_difference, precision)
+        if answer.wrong:
+            check_builds()
         if answer.wrong and not any(map(_has_fractions, exact["result"])) and "gradient" not in exact:
             finding = answer.wrong.partition(";")[0]
             answer = Answer(
@@ -169,16 +211,46 @@ def _compare(task: Task, fresh: nn.Module, precision: str, execution: str, grown
         return replace(answer, rows=part.count)
 
 
-def _reference(task: Task, fresh: nn.Module) -> nn.Module:
-    """Copy a fresh model's state to the task's model; returns the fresh model in double precision."""
-    nn.Module.load_state_dict(task.model, nn.Module.state_dict(fresh))
-    buffers = named_buffers_of(task.model)
+def _reference(task: Task, fresh: nn.Module, batch: Any) -> nn.Module:
+    """Copy a fresh model's state to the task's model; returns the fresh model in double precision.
+
+    Raises UncheckedError if the two models do not have the same weights.
+    """
+    if _shapes(fresh) != _shapes(task.model):  # the first forward pass may make layers
+        dtypes = (parameter.dtype for parameter in parameters_of(fresh) if parameter.is_floating_point())
+        host = Arithmetic(REFERENCE.device, next(dtypes, torch.get_default_dtype()))
+        set_mode(fresh, training=False)
+        with torch.no_grad():
+            task.forward(fresh, *map_tensors(host.place, batch))
+    shapes, others = _shapes(fresh), _shapes(task.model)
+    if differing := sorted(name for name in {**shapes, **others} if shapes.get(name) != others.get(name)):
+        raise UncheckedError(f"built twice from the same seed, the model has different weights: {differing[0]}")
+    _copy_state(fresh, task.model)
+    _in_double_precision(fresh)
+    set_mode(fresh, task.model.training)
+    return fresh
+
+
+def _shapes(model: nn.Module) -> dict[str, Any]:
+    return {name: getattr(value, "shape", ()) for name, value in nn.Module.state_dict(model).items()}
+
+
+def _copy_state(model: nn.Module, other: nn.Module) -> None:
+    nn.Module.load_state_dict(other, nn.Module.state_dict(model))
+    buffers = named_buffers_of(other)
     with torch.no_grad():
-        for name, buffer in named_buffers_of(fresh).items():  # includes buffers that are not persistent
+        for name, buffer in named_buffers_of(model).items():  # includes buffers that are not persistent
             if name in buffers:
                 buffers[name].copy_(buffer)
-    set_mode(REFERENCE.place_model(fresh), task.model.training)
-    return fresh
+
+
+def _in_double_precision(model: nn.Module) -> None:
+    """Convert parameters, buffers, and tensors in plain attributes."""
+    REFERENCE.place_model(model)
+    for module in modules_of(model):
+        vars(module).update(
+            {name: REFERENCE.place(value) for name, value in vars(module).items() if type(value) is torch.Tensor}
+        )
 
 
 @dataclass(frozen=True)

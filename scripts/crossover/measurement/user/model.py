@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import random
 import re
 import sys
 from collections import UserDict
@@ -15,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 from weakref import WeakValueDictionary
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
@@ -48,6 +50,8 @@ from crossover.measurement.workloads import Tell, ignore
 
 RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
 OPTIMIZER = "an optimizer of the model's parameters, or a function that makes one from them"
+LOSS = "_crossover_loss"
+"""Attribute of a fresh model with the loss that was built with it."""
 LEARNING_RATE = 1e-3
 """Learning rate of the default optimizer; small, so that weights stay finite over many steps on the same batch."""
 
@@ -61,7 +65,10 @@ class UserModel:
 
     def build_model(self, _size: int) -> nn.Module:
         """The model on the host, with the dtypes that the user's function gave it."""
-        return module_of(self._user_step(), self.model.mode)
+        step = self._user_step()
+        module = module_of(step, self.model.mode)
+        vars(module)[LOSS] = step.loss  # not as a module of its own
+        return module
 
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
         step = self._user_step()
@@ -83,9 +90,7 @@ class UserModel:
         # A default dtype set by the user's code ends with the call; `build` sets it again if the task has that dtype.
         with default_dtype(_default_dtypes.get(self.model, torch.get_default_dtype())):
             try:
-                returned = call_user(
-                    self.model, call, self.tell, lambda: function_of(self.model)(size, self.cell.batch_size)
-                )
+                returned = call_user(self.model, call, self.tell, lambda: self._call(size))
             finally:
                 _default_dtypes[self.model] = torch.get_default_dtype()
         where = f"{self.model.shown}: {call}"
@@ -96,6 +101,20 @@ class UserModel:
         if any(tensor.is_meta for tensor in _tensors_in(step)):
             raise UserError(f"{where} returns a model on the meta device, without values; build it on the CPU")
         return step
+
+    def _call(self, size: int | str) -> Any:
+        """Call the user's function, each time with the generators in the state of the first call.
+
+        Random choices that the model keeps outside of its weights are then the same in each model built.
+        """
+        function = function_of(self.model)  # its import may draw numbers too
+        states = _generator_states.setdefault(
+            self.model, (random.getstate(), np.random.get_state(), torch.get_rng_state())
+        )
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+        torch.set_rng_state(states[2])
+        return function(size, self.cell.batch_size)
 
     def _infer_lazy_shapes(self, step: Step) -> None:
         with as_user_error(self.model, "loading its data fails", is_mistake=True):
@@ -109,6 +128,10 @@ class UserModel:
 
 _default_dtypes: dict[Model, torch.dtype] = {}
 """Torch's default dtype after the last call of each model's function."""
+
+
+_generator_states: dict[Model, tuple[Any, Any, torch.Tensor]] = {}
+"""States of Python's, NumPy's and torch's generators before the first call of each model's function."""
 
 
 _handed_out: WeakValueDictionary[int, torch.Tensor] = WeakValueDictionary()
@@ -528,6 +551,8 @@ class UserTraining(_UserTask, TrainingTask):
             output = _call(model, values, targets)
             return (default_loss(output, None if is_list_of_dicts(targets) else targets, self.labels),)
         loss = model.loss if isinstance(model, ModelWithLoss) else self.loss
+        if model is not self.model and not isinstance(model, ModelWithLoss):  # a fresh one, whose loss may refer to it
+            loss = vars(model).get(LOSS, loss)
         return (loss(_call(model, values), *(() if targets is None else (targets,))),)
 
     def run(self, *inputs: Any) -> None:

@@ -16,6 +16,7 @@ from torch.nn import functional
 from crossover.config.models import Table, read_model
 from crossover.config.studies import Cell
 from crossover.errors import UnsupportedError, UserError
+from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import is_mistake
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
@@ -56,6 +57,60 @@ CLASSES = """
 def build(size, batch_size):
     return nn.Linear(3, size), torch.randn(batch_size, 3), torch.randint(size, (batch_size,))
 """
+
+
+ORDERED = """
+import numpy as np; from itertools import count; from torch.nn.functional import mse_loss
+NUMBERS = count(3)
+class Ordered(nn.Module):
+    def __init__(self, order, width=3):
+        super().__init__()
+        self.order, self.first, self.last = order, nn.Linear(8, width), None
+    def forward(self, x):
+        self.hidden = self.first(x[:, self.order]).tanh()
+        if self.last is None:
+            self.last = nn.Linear(self.hidden.shape[1], 1)
+        return self.last(self.hidden)
+def build(size, batch_size):
+    x, y = torch.randn(batch_size, 8), torch.randn(batch_size, 1)
+"""
+WITH_LOSS = (
+    "model = Ordered(torch.arange(8))\n    return Step(model=model, inputs=x, targets=y, loss=lambda out, y: {})"
+)
+
+
+@pytest.mark.parametrize("mode", ["train", "infer"])
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("return Ordered(torch.randperm(8)), x, y", None),
+        ("return Ordered(np.random.permutation(8)), x, y", None),
+        ("shift = torch.rand(3); return Applied(lambda m, x: m.a(x) * shift, a=nn.Linear(8, 3)), x", None),
+        (WITH_LOSS.format("mse_loss(out, y) + sum(p.square().sum() for p in model.parameters())"), None),
+        (WITH_LOSS.format("mse_loss(out, y) + model.hidden.abs().mean()"), None),
+        ("return Ordered(np.roll(np.arange(8), next(NUMBERS))), x, y", "computes different results with the same"),
+        ("return Ordered(torch.arange(8), next(NUMBERS)), x, y", "has different weights: first.bias"),
+        (
+            "return Applied(lambda m, x: m.a(x) @ torch.ones(3, 1, dtype=torch.float32), a=nn.Linear(8, 3)), x, y",
+            "the same step fails on the CPU in double precision",
+        ),
+    ],
+)
+def test_a_model_is_compared_with_another_build_from_the_same_seed(
+    build: Build, mode: str, body: str, reason: str | None
+) -> None:
+    """A built model may keep random choices, leave tensors for its loss, and make layers in its first step."""
+    task = build(f"{ORDERED}    {body}", mode=mode)
+    for _ in range(3):
+        task.step()
+    answer = compare_with_reference(task, task.build_model, "fp32")
+    assert answer.wrong is None
+    if reason is None:
+        assert answer.unchecked is None
+        assert answer.errors["result"] < 1e-5
+    else:
+        assert reason in str(answer.unchecked)
+        assert "Error" not in str(answer.unchecked)
 
 
 @pytest.mark.parametrize(("mode", "parameters"), [("train", 2), ("infer", 2 + 3)])
