@@ -196,8 +196,9 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     if job.memory_limit_bytes is not None:
         limit_memory(target.device, target.memory_bytes, job.memory_limit_bytes)
     task = cell.build(with_rows(cell.data(), job.cell.batch_size), arithmetic, job.seed)
-    step = prepare(task, job.cell.execution).step
-    watch = Stopwatch(synchronise=target.synchronise)
+    execution = prepare(task, job.cell.execution)
+    step = execution.step
+    watch = Stopwatch(synchronise=target.synchronise, around=execution.around)
 
     def timed_step_s() -> float:
         step_s = time_block(step, 1, watch).wall_s
@@ -212,8 +213,8 @@ def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:
     timed = {}
     if job.timed_batches:
         samples_before = task.samples_taken
-        timed = time_batches(step, job.timed_batches, step_s, watch)
-        samples = timed["timed_batches"] * job.cell.batch_size
+        timed = time_batches(execution.timed_step(), job.timed_batches, step_s, watch)
+        samples = timed["timed_batches"] * (task.samples or job.cell.batch_size)
         if samples_before is not None:
             samples = task.samples_taken - samples_before
         timed["throughput_samples_per_s"] = samples / timed["timed_s"]

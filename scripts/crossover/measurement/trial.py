@@ -96,6 +96,7 @@ class Trial:
     task: Task = field(init=False)
     execution: Execution = field(init=False)
     watch: Stopwatch = field(init=False)
+    timed_step: Step = field(init=False)
     flags: list[str] = field(default_factory=list)
     wrong: str | None = None
     """Why the step is wrong, according to the numerical check or the profile."""
@@ -119,6 +120,7 @@ class Trial:
                 "samples": task.samples_taken or 0,
                 **self.surroundings.counts(),
             },
+            around=execution.around,
         )
         self.phases.end("build")
         later_steps = min(job.latency_steps, TURN_STEPS)  # the latencies take at least this many
@@ -137,11 +139,13 @@ class Trial:
             if not ran_s:
                 first_step()
         task.check_batch()
+        self.timed_step = execution.timed_step()
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)
-        timed, self.flags = time_steps(execution.step, task.cycle_steps, job.effort.on(job.cell.device), watch, *limits)
+        effort = job.effort.on(job.cell.device)
+        timed, self.flags = time_steps(self.timed_step, task.cycle_steps, effort, watch, *limits)
         samples = timed.pop("samples") / timed["timed_steps"]
-        timed["samples_per_step"] = job.cell.batch_size if task.samples_taken is None else samples
+        timed["samples_per_step"] = (task.samples or job.cell.batch_size) if task.samples_taken is None else samples
         timed["sample_name"] = task.sample_name
         self.columns |= timed | {"compile_s": execution.compile_s(), "dynamic_shapes": execution.dynamic_shapes}
         if task.is_function and job.trial == 1 and is_still_computing(watch.cpu_ns):
@@ -241,10 +245,10 @@ class Trial:
         }
 
     def _latencies(self) -> Columns:
-        methods: dict[str, Method] = correct_methods(self.execution.step, self.watch)
+        methods: dict[str, Method] = correct_methods(self.timed_step, self.watch)
         if self.job.latency_mistakes and not is_cpu(self.job.cell.device):  # on a CPU these mistakes have no effect
             transferring = step_with_transfers(self.task, self.job.cell.execution)
-            methods |= mistaken_methods(self.execution.step, transferring, self.watch)
+            methods |= mistaken_methods(self.timed_step, transferring, self.watch)
         longest_s = self.job.effort.latencies_max_s
         steps = fitting(self.job.latency_steps, self.columns["step_time_s"], longest_s)
         columns = measure_latencies(methods, steps, self.job.seed + self.job.trial)

@@ -441,9 +441,8 @@ def test_a_compiled_cell_must_be_compiled_before_its_timing(
 ) -> None:
     """`counts` are the numbers of compilations before the timing, after it, and at the end."""
     left = iter(counts)
-    monkeypatch.setattr(
-        trial, "prepare", lambda task, _: Execution(task.step, task.run, lambda: 2.5, lambda: next(left))
-    )
+    counted = {"compile_s": lambda: 2.5, "compilations": lambda: next(left)}
+    monkeypatch.setattr(trial, "prepare", lambda task, _: Execution(task.step, task.run, **counted))
     row = run_trial(replace(job, cell=replace(CELL, execution="compile")))
     assert row.status == status
     assert (row.reason or "").startswith(reason)

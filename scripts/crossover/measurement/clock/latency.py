@@ -122,11 +122,12 @@ def time_unsynchronised(step: Step, steps: int, watch: Stopwatch) -> list[float]
     Once a deep network has filled a GPU's queue (about a thousand launches), these times jump to the device's time.
     """
     latencies_s = []
-    watch.synchronise()
-    for _ in range(steps):
-        start_ns = watch.wall_ns()
-        step()
-        latencies_s.append((watch.wall_ns() - start_ns) * NANO)
-    watch.synchronise()
+    with watch.around():
+        watch.synchronise()
+        for _ in range(steps):
+            start_ns = watch.wall_ns()
+            step()
+            latencies_s.append((watch.wall_ns() - start_ns) * NANO)
+        watch.synchronise()
     collect_if_due()
     return latencies_s

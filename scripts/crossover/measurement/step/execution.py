@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,10 @@ READ_BY_HOST_MAX = 4096
 class Execution:
     step: Callable[[], None]
     run: Callable[..., None]
+    bind: Callable[[], Callable[[], object]] | None = None
+    """Makes `timed_step`; None if that is `step`."""
+    around: Callable[[], AbstractContextManager[object]] = nullcontext
+    """Makes the context of a block of `timed_step`."""
     compile_s: Callable[[], float | None] = lambda: None
     """Seconds of compilation or capture so far; None for an eager step."""
     compilations: Callable[[], int] = lambda: 0
@@ -47,6 +51,10 @@ class Execution:
     results: Callable[[], list[torch.Tensor]] | None = None
     """The results of a CUDA graph's last replay, as `step_results` returns them; None for other steps."""
 
+    def timed_step(self) -> Callable[[], object]:
+        """The step for the loops that are timed, within `around`; call this after a first `step`."""
+        return self.step if self.bind is None else self.bind()
+
 
 def prepare(task: Task, execution: str) -> Execution:
     """Prepare a task's step for an execution; raises UnsupportedError if the step cannot be compiled or captured."""
@@ -54,7 +62,7 @@ def prepare(task: Task, execution: str) -> Execution:
         return _compiled(task)
     if execution == "cuda-graph":
         return _captured(task)
-    return Execution(task.step, task.run)
+    return Execution(task.step, task.run, task.timed_step, task.around)
 
 
 def _compiled(task: Task) -> Execution:
@@ -75,6 +83,8 @@ def _compiled(task: Task) -> Execution:
     return Execution(
         task.step,
         task.run,
+        task.timed_step,
+        task.around,
         compile_s=lambda: float(dynamo.calculate_time_spent()["total_wall_time"]),
         compilations=compiled_graphs,
         dynamic_shapes=is_dynamic,
@@ -189,21 +199,43 @@ def _captured(task: Task) -> Execution:
     capture_s = time.perf_counter() - start_s
     targets = [buffer.detach() for buffer in tensors_of(buffers)]  # a model may require gradients of its inputs
 
-    def run(*inputs: Any) -> None:
-        for buffer, tensor in zip(targets, tensors_of(inputs), strict=True):
-            if buffer.shape != tensor.shape:  # copy_ would broadcast a batch of another shape
-                raise UnsupportedError(_batch_change(first, signature(inputs, device)))
-            buffer.copy_(tensor.detach() if tensor.requires_grad else tensor, non_blocking=task.pinned)
+    def sources(inputs: tuple[Any, ...]) -> list[torch.Tensor]:
+        tensors = tensors_of(inputs)
+        # copy_ would broadcast a batch of another shape
+        if any(buffer.shape != tensor.shape for buffer, tensor in zip(targets, tensors, strict=True)):
+            raise UnsupportedError(_batch_change(first, signature(inputs, device)))
+        return [tensor.detach() if tensor.requires_grad else tensor for tensor in tensors]
+
+    def replay(tensors: Sequence[torch.Tensor]) -> None:
+        for buffer, tensor in zip(targets, tensors, strict=True):
+            buffer.copy_(tensor, non_blocking=task.pinned)
         graph.replay()
         if task.copies:
             task.results = results
+
+    def run(*inputs: Any) -> None:
+        replay(sources(inputs))
 
     def step() -> None:
         run(*task.next_batch())  # the host's batch is copied directly into the buffers
         task.bring_back()
         task.end_step()
 
-    return Execution(step, run, lambda: capture_s, results=lambda: results)
+    def bind() -> Callable[[], None]:
+        """The step; a batch that is the same object in each step is read and checked here, not in each step."""
+        batch = task.next_batch()
+        if task.samples_taken is not None or batch is not task.next_batch():
+            return step
+        tensors = sources(batch)
+
+        def on_tensors() -> None:
+            replay(tensors)
+            task.bring_back()
+            task.end_step()
+
+        return on_tensors
+
+    return Execution(step, run, bind, compile_s=lambda: capture_s, results=lambda: results)
 
 
 def _batch_change(first: Signature, other: Signature) -> str:

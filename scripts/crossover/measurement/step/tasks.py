@@ -8,8 +8,10 @@ results back.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -63,8 +65,10 @@ class Task(ABC):
     """Whether each row of each input is a sample."""
     not_comparable: str | None = None
     """Why the numerical check is skipped."""
+    samples: int | None = None
+    """Number of samples in a batch; None if it is the cell's batch size."""
     samples_taken: int | None = None
-    """Number of samples in all batches so far; None if each batch has the cell's batch size."""
+    """Number of samples in all batches so far; None if all batches have the same number."""
     sample_name: str = "samples"
     """Name of the samples, in the plural, such as images or tokens."""
     notes: tuple[str, ...] = ()
@@ -139,6 +143,14 @@ class Task(ABC):
         self.bring_back()
         self.end_step()
 
+    def around(self) -> AbstractContextManager[object]:
+        """The context of a block of `timed_step`: what `step` enters each time, and a plain loop enters once."""
+        return nullcontext()
+
+    def timed_step(self) -> Callable[[], object]:
+        """The work of `step`, which has succeeded before, with nothing around it that a plain loop does not have."""
+        return self.step
+
     def check(self) -> Answer | None:
         """The verdict of the task's own check; None to compare with double precision."""
         return None
@@ -173,6 +185,35 @@ class TrainingTask(GradientTask):
         self.arithmetic.step(self.optimizer)
         self.optimizer.zero_grad()
 
+    def timed_step(self) -> Callable[[], object]:
+        return self.step if self.copies or type(self).run is not GradientTask.run else self._plain_step()
+
+    def _plain_step(self) -> Callable[[], None]:
+        """The step in one function, as in a training loop, without the calls of the task's empty parts."""
+        model, optimizer, next_inputs, forward = self.model, self.optimizer, self.next_inputs, self.forward
+        device, autocast_dtype = self.arithmetic.device.type, self.arithmetic.autocast_dtype
+        backward = torch.Tensor.backward if self.arithmetic.scaler is None else self.arithmetic.backward
+        update = optimizer.step if self.arithmetic.scaler is None else partial(self.arithmetic.step, optimizer)
+        observe = None if type(self).observe is Task.observe else self.observe
+        end_step = None if type(self).end_step is Task.end_step else self.end_step
+
+        def step() -> None:
+            if autocast_dtype is None:
+                results = forward(model, *next_inputs())
+            else:
+                with torch.autocast(device, autocast_dtype):
+                    results = forward(model, *next_inputs())
+            if observe is not None:
+                observe(*results)
+            backward(results[0])
+            del results
+            update()
+            optimizer.zero_grad()
+            if end_step is not None:
+                end_step()
+
+        return step
+
 
 class InferenceTask(Task):
     """An inference pass: evaluation mode, and usually no gradients."""
@@ -186,6 +227,17 @@ class InferenceTask(Task):
 
     def run(self, *inputs: Any) -> None:
         self.observe(*self._results(*inputs))
+
+    def around(self) -> AbstractContextManager[object]:
+        return torch.set_grad_enabled(self.takes_gradients)
+
+    def timed_step(self) -> Callable[[], object]:
+        parts = ("run", "observe", "end_step")
+        only_forward = all(getattr(type(self), part) is getattr(InferenceTask, part) for part in parts)
+        if self.copies or not only_forward or self.arithmetic.autocast_dtype is not None:
+            return self.step
+        forward, model, next_inputs = self.forward, self.model, self.next_inputs
+        return lambda: forward(model, *next_inputs())
 
     def next_host_inputs(self) -> tuple[Any, ...]:
         """The next batch in pageable host memory; raises NotImplementedError if the workload has none."""

@@ -138,7 +138,9 @@ def _second_lengths(batch: Batch) -> list[int]:
 def host_reader(step: Step, first: Batch, shown: str) -> Callable[[Any], list[torch.Tensor]]:
     """A function that returns the input tensors named by the Step's `host`; raises UserError for unknown names."""
     names = (step.host,) if isinstance(step.host, str) else tuple(step.host)
-    allowed = _names(step.model, first[0]) if names else []
+    if not names:
+        return lambda _inputs: []
+    allowed = _names(step.model, first[0])
     if unknown := [name for name in names if name not in allowed]:
         raise UserError(f"{shown}: host: no input is called {unknown[0]!r}; allowed: {', '.join(allowed) or 'none'}")
     if type(first[0]) is tuple:

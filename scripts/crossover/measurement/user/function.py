@@ -7,8 +7,8 @@ since the generators of Python and NumPy are seeded, and random tensors are draw
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -109,7 +109,6 @@ class FunctionTask(Task):
         threadpool_limits(torch.get_num_threads())  # limits the BLAS and OpenMP libraries of NumPy and SciPy
         self.waits_for_results: bool | None = None
         """True if the step's results are computed in the background; None before the first step."""
-        self.samples_taken: int = 0
         super().__init__(nn.Module(), arithmetic)
         self.samples = self._count_samples()
         counted = step.samples is not None or "batch_size" in self.builder.model.takes
@@ -138,9 +137,12 @@ class FunctionTask(Task):
             with as_user_error(self.builder.model):  # entered only here, since it takes as long as a short step
                 raise
 
-    def next_inputs(self) -> tuple[Any, ...]:
-        self.samples_taken += self.samples
-        return ()
+    def around(self) -> AbstractContextManager[object]:
+        return as_user_error(self.builder.model)
+
+    def timed_step(self) -> Callable[[], object]:
+        run = self.user_step.run
+        return run if run is not None and self.waits_for_results is False else self.step
 
     def _wait_for_results(self, returned: Any) -> None:
         """Wait for results that are computed in the background, such as JAX's arrays.

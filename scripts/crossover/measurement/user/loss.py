@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,16 @@ def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -
         f"the model returns {list(scores.shape)} for targets of {list(targets.shape)} in {str(targets.dtype)[6:]}, "
         "which no default loss compares; give a crossover.Step with a loss"
     )
+
+
+def loss_without_changes(output: Any, targets: Any) -> Callable[[Any, Any], torch.Tensor] | None:
+    """Torch's function that `default_loss` applies, if it applies it to the output and targets as they are."""
+    if type(output) is not torch.Tensor or not output.is_floating_point() or type(targets) is not torch.Tensor:
+        return None
+    if output.shape == targets.shape and targets.is_floating_point():
+        return functional.mse_loss
+    is_plain = output.dim() == 2 and output.shape[:1] == targets.shape and targets.dtype is torch.int64
+    return functional.cross_entropy if is_plain else None
 
 
 def _losses(output: Mapping[str, Any], targets: Any) -> list[torch.Tensor]:

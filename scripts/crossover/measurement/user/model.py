@@ -10,7 +10,7 @@ from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from itertools import chain
 from types import MappingProxyType
 from typing import Any
@@ -32,7 +32,7 @@ from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.modules import call_own_to, modules_of, parameters_of, set_mode, tensors_in
 from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, parameter_count
-from crossover.measurement.step.trees import Change, change_tensors, map_tensors, same_values, tensors_of
+from crossover.measurement.step.trees import Change, change_tensors, map_plain, map_tensors, same_values, tensors_of
 from crossover.measurement.user.batches import (
     COUNT_THEM,
     Batch,
@@ -42,7 +42,7 @@ from crossover.measurement.user.batches import (
     sample_counter,
 )
 from crossover.measurement.user.captured import captured
-from crossover.measurement.user.loss import ClassLabels, default_loss, kind_of, outputs_of
+from crossover.measurement.user.loss import ClassLabels, default_loss, kind_of, loss_without_changes, outputs_of
 from crossover.measurement.user.module import GUARD, cause_of, function_of, location_of, positional, takes_batch_size
 from crossover.measurement.user.pending import UNFINISHED, pending_kind
 from crossover.measurement.user.table import TableSamples, samples_of
@@ -247,10 +247,14 @@ def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
 
     A list of dicts as targets is passed too, as detectors expect.
     """
+    return _bound(model, inputs, targets)()
+
+
+def _bound(model: nn.Module, inputs: Any, targets: Any = None) -> Callable[[], Any]:
     last = {"targets": targets} if is_list_of_dicts(targets) else {}
     if isinstance(inputs, dict | UserDict):
-        return model(**inputs, **last)
-    return model(*(inputs if type(inputs) is tuple else (inputs,)), *last.values())
+        return partial(model, **inputs, **last)
+    return partial(model, *(inputs if type(inputs) is tuple else (inputs,)), *last.values())
 
 
 MISPLACED = re.compile(r"\b(device|d?type)\b")
@@ -302,6 +306,7 @@ def as_user_error(
 
 
 class _UserTask(Task):
+    samples: int
     besides: Mapping[str, Any] = MappingProxyType({})
     """The modules and tensors that the step uses besides its arguments, by name."""
     untouched: Batch | None = None
@@ -321,7 +326,7 @@ class _UserTask(Task):
         self.count_samples = sample_counter(step, self.first, cell.batch_size, model.shown, takes_batch_size(model))
         with as_user_error(model, f"the count of its samples fails; {COUNT_THEM}"):
             self.first_samples = self.samples = self.count_samples(*self.first)
-        self.samples_taken: int = 0
+        self.samples_taken = 0 if self.loaded else None
         self.read_host_tensors = host_reader(step, self.first, model.shown)
         self.batched = _has_sample_rows(self.first, cell.batch_size)
         if not self.batched:
@@ -342,8 +347,9 @@ class _UserTask(Task):
 
     def _changed(self, change: Change, batch: Batch) -> Batch:
         """The batch with `change` applied to each tensor, except to the parts that the Step's `host` names."""
-        on_host = self._ids_on_host(batch)
-        changed: Batch = map_tensors(lambda tensor: tensor if id(tensor) in on_host else change(tensor), batch)
+        on_host = self._ids_on_host(batch) if self.user_step.host else ()
+        kept: Change = lambda tensor: tensor if id(tensor) in on_host else change(tensor)  # noqa: E731
+        changed: Batch = map_plain(kept if on_host else change, batch)
         return changed
 
     def move_batches(self, move: Change) -> None:
@@ -356,15 +362,17 @@ class _UserTask(Task):
         return {id(tensor) for tensor in self.read_host_tensors(batch[0])}
 
     def next_inputs(self) -> Batch:
-        if self.loaded:
-            with as_user_error(self.spec, "loading its data fails", is_mistake=True):
+        if self.samples_taken is not None:
+            try:
                 batch = next(self.batches)
                 self.samples = self.count_samples(*batch)
+            except Exception:
+                with as_user_error(self.spec, "loading its data fails", is_mistake=True):
+                    raise
             self.samples_taken += self.samples
             return self.place(batch)
         for tensor in self.resident:
             tensor.grad = None  # otherwise gradients of the inputs would add up over steps
-        self.samples_taken += self.samples
         return self.resident_batch
 
     def check_batch(self, *batch: Any) -> None:
@@ -387,6 +395,20 @@ class _UserTask(Task):
         parts = zip(("inputs", "targets"), self.untouched, batch or self.resident_batch, strict=True)
         return [name for name, before, after in parts if not same_values(before, after)]
 
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        try:
+            with super().around():
+                yield
+        except Exception:
+            with as_user_error(self.spec, self.failure, self.is_mistake):
+                raise
+
+    @property
+    def has_fixed_batch(self) -> bool:
+        """True if all steps run on `resident_batch` and leave no gradients on its tensors."""
+        return not (self.loaded or self.copies or any(tensor.requires_grad for tensor in self.resident))
+
     def next_host_inputs(self) -> Batch:
         return self.first
 
@@ -403,9 +425,8 @@ class _UserTask(Task):
             text += ", since lengths must stay in host memory: name their argument in Step(host=...)"
         if "created only for scalar outputs" in str(error) or "no attribute 'backward'" in str(error):
             text += ", since its loss is not a tensor with a single number"
-        is_later = self.samples_taken > self.samples and self.arithmetic.device.type == "cpu"
-        if is_later and (changed := self._changed_parts(())):
-            text += f", perhaps since an earlier step changed its {' and '.join(changed)} in place"
+        if self.arithmetic.device.type == "cpu" and (changed := self._changed_parts(())):
+            text += f", perhaps since it changes its {' and '.join(changed)} in place"
         if names := self.left_behind(error):
             text += (
                 f", perhaps since the tensor {' or '.join(names)}, used besides its arguments, is not moved or "
@@ -458,6 +479,9 @@ def cast_note(model: nn.Module, inputs: Any, arithmetic: Arithmetic, precision: 
 
 
 class UserTraining(_UserTask, TrainingTask):
+    torch_loss: Callable[[Any, Any], torch.Tensor] | None = None
+    """The result of `loss_without_changes` for the last step."""
+
     def __init__(self, step: Step, model: Model, cell: Cell, arithmetic: Arithmetic) -> None:
         super().__init__(step, model, cell, arithmetic)
         with as_user_error(model, "its method train fails"):
@@ -546,21 +570,61 @@ class UserTraining(_UserTask, TrainingTask):
             self.notes += (f"its run takes no amp: in {precision} only the model's forward pass is under autocast",)
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        values, targets = inputs
+        return (self._bound_loss(model, *inputs)(),)
+
+    def _bound_loss(self, model: nn.Module, values: Any, targets: Any) -> Callable[[], torch.Tensor]:
+        """The loss of a batch, as a function without arguments that runs the forward pass."""
         if self.loss is None:
-            output = _call(model, values, targets)
-            return (default_loss(output, None if is_list_of_dicts(targets) else targets, self.labels),)
+            call = _bound(model, values, targets)
+            compared = None if is_list_of_dicts(targets) else targets
+
+            def loss_by_default() -> torch.Tensor:
+                output, known = call(), self.torch_loss
+                self.torch_loss = loss = loss_without_changes(output, compared)
+                if loss is not None and loss is known:
+                    return loss(output, compared)
+                return default_loss(output, compared, self.labels)
+
+            return loss_by_default
         loss = model.loss if isinstance(model, ModelWithLoss) else self.loss
         if model is not self.model and not isinstance(model, ModelWithLoss):  # a fresh one, whose loss may refer to it
             loss = vars(model).get(LOSS, loss)
-        return (loss(_call(model, values), *(() if targets is None else (targets,))),)
+        call, given = _bound(model, values), () if targets is None else (targets,)
+        return lambda: loss(call(), *given)
 
     def run(self, *inputs: Any) -> None:
-        with as_user_error(self.spec, self.failure, self.is_mistake):
+        try:
             if self.user_step.run is None:
                 super().run(*inputs)
             else:
                 self.user_step.run(self.model, *inputs, self.optimizer, *self.amp)
+        except Exception:
+            with as_user_error(self.spec, self.failure, self.is_mistake):
+                raise
+
+    def timed_step(self) -> Callable[[], object]:
+        run, optimizer = self.user_step.run, self.optimizer
+        if run is not None:
+            model, amp, next_inputs = self.model, self.amp, self.next_inputs
+            if self.has_fixed_batch:
+                return partial(run, model, *self.resident_batch, optimizer, *amp)
+            return lambda: run(model, *next_inputs(), optimizer, *amp)
+        if self.copies:
+            return self.step
+        if not self.has_fixed_batch or self.arithmetic.autocast_dtype is not None:
+            return self._plain_step()
+        values, targets = self.resident_batch
+        loss = self._bound_loss(self.model, values, targets)
+        if (torch_loss := self.torch_loss) is not None:
+            call = _bound(self.model, values)
+            loss = lambda: torch_loss(call(), targets)  # noqa: E731
+
+        def step() -> None:
+            loss().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        return step
 
 
 def _autocasting(forward: Callable[..., Any], arithmetic: Arithmetic) -> Callable[..., Any]:
@@ -590,14 +654,30 @@ class UserInference(_UserTask, InferenceTask):
         return tuple(outputs_of(output))
 
     def run(self, *inputs: Any) -> None:
-        with as_user_error(self.spec, self.failure, self.is_mistake):
-            try:
-                super().run(*inputs)
-            except Exception as error:
-                tried = self.has_run or self.takes_gradients or early_end(error) is not None
-                if tried or not self._runs_with_gradients(inputs):
+        try:
+            super().run(*inputs)
+        except Exception as error:
+            tried = self.has_run or self.takes_gradients or early_end(error) is not None
+            if tried or not self._runs_with_gradients(inputs):
+                with as_user_error(self.spec, self.failure, self.is_mistake):
                     raise
         self.has_run = True
+
+    def timed_step(self) -> Callable[[], object]:
+        if self.copies:
+            return self.step
+        model, next_inputs = self.model, self.next_inputs
+        device, dtype = self.arithmetic.device.type, self.arithmetic.autocast_dtype
+        fixed = _bound(model, self.resident_batch[0]) if self.has_fixed_batch else None
+        call = fixed or (lambda: _call(model, next_inputs()[0]))
+        if dtype is None:
+            return call
+
+        def under_autocast() -> None:  # in each step, since its end drops the cast weights
+            with torch.autocast(device, dtype):
+                call()
+
+        return under_autocast
 
     def _runs_with_gradients(self, inputs: Batch) -> bool:
         """Try the step with gradients, since it may take derivatives; if it succeeds, gradients stay enabled."""

@@ -20,7 +20,7 @@ from crossover.measurement.step import execution
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.execution import CAPTURE_WARMUP_STEPS, RECOMPILED_MAX, prepare
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
-from tiny_tasks import CPU, FP32, TinyTraining, linear
+from tiny_tasks import CPU, FP32, TinyInference, TinyTraining, linear
 
 GPU = torch.device("cuda", 0)
 
@@ -299,6 +299,38 @@ def test_batches_that_change_cannot_be_captured(cuda: list[str], first: Any, lat
     with pytest.raises(UnsupportedError, match=f"cuda-graph cannot take batches that change: {change}; give all"):
         prepare(task, "cuda-graph")
     assert not cuda
+
+
+def test_a_timed_cuda_graph_reads_and_checks_a_held_batch_once(
+    cuda: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = TinyInference(linear(1.0), torch.full((2, 1), 1.0))
+    task.arithmetic = replace(task.arithmetic, device=GPU)
+    buffers: list[torch.Tensor] = []
+    monkeypatch.setattr(task, "run", buffers.append)
+    ready = prepare(task, "cuda-graph")
+    ready.step()
+    step = ready.timed_step()
+    monkeypatch.setattr(execution, "tensors_of", lambda _: pytest.fail("read in each step"))
+    cuda.clear()
+    task.resident[0].fill_(5.0)
+    step()
+    step()
+    assert cuda == ["replay"] * 2
+    assert buffers[0].tolist() == [[5.0], [5.0]]  # the batch is copied before each replay
+
+
+def test_a_timed_cuda_graph_takes_the_batches_in_turn(cuda: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    task = captured()
+    buffers: list[torch.Tensor] = []
+    monkeypatch.setattr(task, "run", buffers.append)
+    step = prepare(task, "cuda-graph").timed_step()
+    copied = []
+    for _ in range(4):
+        step()
+        copied.append(buffers[0][0].item())
+    assert copied == [1, 2, 3, 1]
+    assert cuda[-4:] == ["replay"] * 4
 
 
 def test_a_batch_that_changes_later_is_not_copied_into_a_cuda_graph(cuda: list[str]) -> None:
