@@ -570,7 +570,7 @@ def test_the_failure_of_a_second_step_names_the_batch_that_the_first_changed(bui
     )
     task = build(text)
     task.step()
-    assert "perhaps since an earlier step changed its targets in place: IndexError" in error_line(task.step)
+    assert "perhaps since it changes its targets in place: IndexError" in error_line(task.step)
 
 
 @pytest.mark.parametrize("forward", ["(row for row in x)", "net.pool.submit(net.layer, x)", "[iter(x), iter(x)]"])
