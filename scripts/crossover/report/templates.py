@@ -90,7 +90,7 @@ IN_SENTENCE = ("kind", "status", "cost", "winner", "loser", "device", "quantity"
 
 
 def merged(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One answer for a group of `alike`: the first, with all points of comparison, all values and the largest limit."""
+    """The first answer of a group of `alike`, with `every_value`, all compared points and the largest `detectable`."""
     return {
         **answers[0],
         "detectable": max((answer["detectable"] for answer in answers if answer["detectable"]), default=None),
