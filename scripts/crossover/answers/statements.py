@@ -34,10 +34,13 @@ def comparing_answers(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def expected_false(answers: pd.DataFrame) -> tuple[int, float]:
-    """The number of statements that compare, claims with a verdict included, and how many may be false by chance.
+    """The number of statements that compare in each summary, and how many of a report's may be false by chance.
 
-    The second number is a bound if nothing differs from anything: FALSE_PER_STUDY for each study that compares.
+    A summary has the main answers, the rankings, and the claims with a verdict; the page has further answers. The
+    second number is a bound if nothing differs from anything: FALSE_PER_STUDY for each study that compares.
     """
     claims = answers[(answers["kind"] == "claim") & (answers["status"] != "no_data")]
-    studies = [*comparing_answers(answers)["study"], *claims["study"]]
+    comparing = comparing_answers(answers)
+    in_summary = comparing[comparing["main"].astype(bool) | (comparing["kind"] == "ranking")]
+    studies = [*in_summary["study"], *claims["study"]]
     return len(studies), FALSE_PER_STUDY * len(set(studies))

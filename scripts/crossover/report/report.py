@@ -192,6 +192,7 @@ def trust_of(cells: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
         "false_at_most": false_at_most,
     }
 
+        "remedies": bool(answers.loc[answers["kind"] == "bottleneck", "factor"].notna().any()),
 
 def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
     """Caveats of more than half of the answers or cells, which the report states once, except for disturbances."""
