@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crossover.answers.answers import answers_of
+from crossover.answers.claims import with_caveats
 from crossover.answers.family import together_of
 from crossover.claims.claims import check_claims
 from crossover.config.claim_forms import claims_of
@@ -120,7 +121,7 @@ def analyse(
     claims = [
         claim for name, study in studies.items() for claim in claims_of(name, study["published"], study["claims"])
     ]
-    tables = replace(tables, claims=check_claims(claims, tables, runs, together))
+    tables = replace(tables, claims=with_caveats(check_claims(claims, tables, runs, together), claims, tables))
     return replace(tables, answers=answers_of(tables, studies, together))
 
 

@@ -195,6 +195,7 @@ def _claim_answer(claim: Mapping[str, Any]) -> Row:
         "quantity": claim["metric"] or claim["form"],
         "published": claim["published"],
         "verdict": claim["verdict"],
+        "caveats": claim["caveats"],
     }
 
 

@@ -35,7 +35,7 @@ def check_claims(
     for number, values in enumerate(claims):
         study = str(values["study"])
         claim = read_claim(values, study, f"study '{study}': claims.{number}")
-        for machine in _machines(claim, tables):
+        for machine in machines_of(claim, tables):
             of_study = (steps_per_run or {}).get(study), (together or {}).get(study, 1)
             finding = _check(claim, _of_machine(tables, machine), *of_study)
             rows.append(
@@ -61,7 +61,8 @@ def check_claims(
     return table_of("claims", rows)
 
 
-def _machines(claim: Claim, tables: RunTables) -> list[str]:
+def machines_of(claim: Claim, tables: RunTables) -> list[str]:
+    """The machines on which a claim is checked, or HERE if its study was not measured."""
     studies = [claim.study, getattr(claim.form, "study", None)]
     machines = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
     return list(dict.fromkeys(pd.concat(machines))) or [HERE]
@@ -121,7 +122,7 @@ def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame
     with the range from a significantly slower to a significantly faster size. Raises NoFindingError without data or
     with several devices, and UserError if several series are selected otherwise.
     """
-    line = _single_line(crossovers, study, form)
+    line = single_line(crossovers, study, form)
     status = str(line["status"])
     if status == "no_accelerator":
         raise NoFindingError("no_accelerator" if line["trials"] else "no_times")
@@ -134,7 +135,8 @@ def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame
     return _by_sizes(form, line, point)
 
 
-def _single_line(crossovers: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.Series:
+def single_line(crossovers: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.Series:
+    """The row of `crossovers` that a claim is about; errors as in `check_crossover`."""
     lines = headline_rows(of_study(crossovers, study)) if len(crossovers) else crossovers
     if lines.empty:
         raise NoFindingError("no_rows")

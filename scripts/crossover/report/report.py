@@ -9,7 +9,7 @@ import platform
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -128,7 +128,9 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         answer["all_caveats"] = answer["caveats"]
         answer["caveats"] = [caveat for caveat in answer["caveats"] if caveat not in common]
     figures = [figure_of(path) for path in run.figures]
-    studies = [_study(name, spec, tables.of_study(name), answers, figures) for name, spec in run.studies.items()]
+    studies = [
+        _study(name, spec, tables.of_study(name), answers, figures, common) for name, spec in run.studies.items()
+    ]
     flags = sorted({flag for cell_flags in tables.cells["flag_names"] for flag in cell_flags})
     machines = list(tables.measurements["machine"].unique())
     return {
@@ -190,9 +192,9 @@ def trust_of(cells: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
         "statuses": statuses.most_common(),
         "statements": statements,
         "false_at_most": false_at_most,
+        "remedies": bool(answers.loc[answers["kind"] == "bottleneck", "factor"].notna().any()),
     }
 
-        "remedies": bool(answers.loc[answers["kind"] == "bottleneck", "factor"].notna().any()),
 
 def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
     """Caveats of more than half of the answers or cells, which the report states once, except for disturbances."""
@@ -209,8 +211,9 @@ def _study(
     tables: RunTables,
     answers: Sequence[dict[str, Any]],
     figures: Sequence[Mapping[str, Any]],
+    common: Collection[str],
 ) -> dict[str, Any]:
-    """The templates' variables of a study."""
+    """The templates' variables of a study; `common` are the caveats that the report states once."""
     answers = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
     doubted = [answer for answer in answers if len({*answer["all_caveats"]} - {"no_interval"}) > 1]
     bottlenecks = [answer for answer in answers if answer["kind"] == "bottleneck"]
@@ -224,7 +227,13 @@ def _study(
     shown = [figure for figure in figures if figure["study"] == name]
     listed = (*rankings, *elsewhere, *speedups)
     others = [answer for answer in answers if not answer["main"] and answer not in listed]
-    quality, machines, claims = _quality(tables), _machines(tables), records(tables.claims)
+    quality, machines = _quality(tables), _machines(tables)
+    claims = [
+        claim | {"caveats": [caveat for caveat in claim["caveats"] if caveat not in common]}
+        for claim in records(tables.claims)
+    ]
+    row = row_of(main, claims)
+    _say_busy_once(row["answer"], answers + bottlenecks)
     ranked = _ranked(ranked_series(by_relevance(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
     return {
         "name": name,
@@ -238,7 +247,7 @@ def _study(
         "elsewhere": elsewhere,
         "speedups": speedups,
         "speedup": next(iter(speedups if has_crossover(main) else [*speedups, *elsewhere]), None),
-        "row": row_of(main, claims),
+        "row": row,
         "others": others,
         "doubted": doubted,
         "why": _why(tables, bottlenecks),
@@ -251,6 +260,12 @@ def _study(
         "ranked": ranked,
         "more": bool(others or doubted or shown or quality or machines or ranked),
     }
+
+
+def _say_busy_once(first: Mapping[str, Any], answers: Sequence[dict[str, Any]]) -> None:
+    """If a study's first sentence says that the machine was busy, mark the others with `busy_is_said`."""
+    for answer in answers:
+        answer["busy_is_said"] = answer is not first and "busy_machine" in first["caveats"]
 
 
 STRIP_MARGIN = 0.12

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crossover.tables.labels import DEVICE_WORDS
+from crossover.tables.registry import METHODS
 
 Answer = Mapping[str, Any]
 
@@ -77,11 +78,13 @@ def _interval(answer: Answer) -> tuple[float | None, float | None]:
 
 
 def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim closest to an answer: first by whether it is on a crossover, then by its machine."""
+    """The published claim closest to an answer: first if both are on a crossover, then by quantity, then by machine."""
 
-    def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool]:
+    def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool, bool]:
         on_crossover = claim["form"] == "crossover_between"
-        return on_crossover == (answer["kind"] in CROSSING), claim["machine"] == answer["machine"]
+        metrics = [metric for metric in (claim["metric"], claim["over_metric"]) if metric]
+        same_quantity = answer["quantity"] in [*metrics, *(METHODS.get(metric) for metric in metrics)]
+        return on_crossover == (answer["kind"] in CROSSING), same_quantity, claim["machine"] == answer["machine"]
 
     def may_be_on_device(claim: Mapping[str, Any]) -> bool:
         devices = {*DEVICE_WORDS.values()}.intersection(re.findall(r"\w+", claim["condition"] or ""))

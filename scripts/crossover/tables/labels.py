@@ -108,7 +108,7 @@ def axis_label(row: Mapping[str, Any]) -> str:
 
 METRIC_TITLES = {
     **QUALITY_METRICS,
-    **{method: f"latency ({words})" for method, words in METHODS.items()},
+    **{method: f"mean latency ({words})" for method, words in METHODS.items()},
     "latency_p50_s": "median latency",
     "latency_p95_s": "95th percentile of the latency",
     "latency_p99_s": "99th percentile of the latency",

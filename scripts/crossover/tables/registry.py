@@ -639,6 +639,7 @@ CLAIMS = {
     "verdict": _text("reproduced, compatible, differs, inconclusive, or no_data"),
     "reason": _text("reason for the verdict, one of `REASONS` in crossover.claims.findings"),
     "place": _text("size, cell or value that the reason is about"),
+    "caveats": _many("flags and caveats of the cells that the verdict rests on, the most important first"),
 }
 
 ANSWERS = {

@@ -154,6 +154,37 @@ def test_the_summary_says_between_which_cells_a_claim_was_measured(row: Row, tmp
     assert re.search(r"measured 1\.00 \([^)]*\): time per step, size 2,000 over size 5 \(GPU\)", summary)
 
 
+def test_a_number_of_a_claim_stands_beside_the_quantity_that_it_is(row: Row, tmp_path: Path) -> None:
+    """The words of a claim may be about another quantity, such as a mean; so may the published value of a row."""
+    trials = [
+        row(device="cuda", trial=trial, latency_p50_s=1e-3 * 1.01**trial, latency_p99_s=2e-3)
+        | {"latencies_s": [1e-3] * 4, "latencies_transfer_s": [1.1e-3 * 1.01**trial] * 4}
+        | {"latencies_cold_s": [5e-3 * 1.01**trial, 1e-3, 1e-3]}
+        for trial in range(1, 5)
+    ]
+    pairs = {
+        "the mean latency is longer": ("latencies_s", "latencies_cold_s"),
+        "longer with transfers": ("latencies_s", "latencies_transfer_s"),
+        "single samples vary": ("latency_p50_s", "latency_p99_s"),
+    }
+    claims = [
+        {"statement": words, "source": "A", "ratio_below": {"of": {"metric": of}, "over": {"metric": over}, "limit": 1}}
+        for words, (of, over) in reversed(pairs.items())
+    ]
+    studies = {"disc_depth": study(claims=claims, figures=["latency"])}
+    write_report(Run(tables_of(pd.DataFrame(trials), studies), studies, CONFIG), tmp_path, TEMPLATES)
+    summary, terminal, page = ((tmp_path / name).read_text() for name in ("summary.md", "summary.txt", "report.html"))
+    quantities = (
+        "median of later steps over first step, without warm-up",
+        "mean latency (host clock, synchronised) over mean latency (transfer in the loop)",
+        "median latency over 99th percentile of the latency",
+    )
+    for words, quantity in zip(pairs, quantities, strict=True):
+        assert re.search(rf"{words} .*?measured [^:]*: {re.escape(quantity)}\\\]", summary), words
+        assert quantity in page
+    assert f"the median on the GPU (95 % CI 5.02 to 5.23); tested: below 1, {quantities[0]}: ✓ reproduced" in terminal
+
+
 def test_a_remedy_without_a_significant_gain_is_not_called_faster() -> None:
     unsure = {"winner": "one thread", "factor": 1.1, "factor_low": 0.9, "factor_high": 1.3}
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module

@@ -50,6 +50,9 @@ def claim(**columns: Any) -> dict[str, Any]:
         "source": "Somebody",
         "published": "100",
         "condition": None,
+        "metric": None,
+        "over_metric": None,
+        "caveats": [],
     } | columns
 
 
