@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,11 @@ def _on_host(value: Any) -> Any:
     return value.to("cpu", torch.float64 if value.is_floating_point() else value.dtype, copy=True).contiguous()
 
 
+VARYING_TERMS, EQUAL_TERMS = 64, 128
+"""Square root of the number of terms that vary, and number of equal terms, whose sum rounds no more than noise does."""
+
+LARGEST_SHARE = 0.01
+
 PERIOD = 65537
 """Elements after which the noise repeats; prime, so that rows of usual lengths get different noise."""
 
@@ -85,10 +92,12 @@ class RoundingNoise(TorchDispatchMode):
     numbers, as in masks and counts, get no noise, since floating point usually represents them exactly.
     """
 
-    def __init__(self, share: float, seed: int) -> None:
+    def __init__(self, share: float, seed: int, sums_round: bool = False) -> None:
+        """`sums_round` tells that sums are in the precision of `share`, so that long ones round more."""
         super().__init__()  # type: ignore[no-untyped-call]  # torch has no types here
         self.random = random.Random(seed)
         self.share = share
+        self.sums_round = sums_round
         generator = torch.Generator().manual_seed(seed)
         self.noise = torch.empty(2 * PERIOD, dtype=torch.float64).uniform_(-1, 1, generator=generator)
 
@@ -96,14 +105,15 @@ class RoundingNoise(TorchDispatchMode):
         results = func(*args, **(kwargs or {}))
         if any(map(_has_fractions, tree_leaves((args, kwargs)))):
             returned = results if isinstance(results, tuple | list) else (results,)
-            for tensor, declared in zip(returned, func._schema.returns, strict=False):
+            growth = _growth_in_sums(func, args) if self.sums_round else ()
+            for tensor, declared, factor in zip_longest(returned, func._schema.returns, growth, fillvalue=1.0):
                 # A view contains no new values.
                 if _has_fractions(tensor) and (declared.alias_info is None or declared.alias_info.is_write):
-                    self._add_to(tensor)
+                    self._add_to(tensor, min(self.share * factor, LARGEST_SHARE))
         return results
 
-    def _add_to(self, tensor: torch.Tensor) -> None:
-        share = max(self.share, torch.finfo(tensor.dtype).eps)  # a model may compute in a less precise type
+    def _add_to(self, tensor: torch.Tensor, share: float) -> None:
+        share = max(share, torch.finfo(tensor.dtype).eps)  # a model may compute in a less precise type
         start = self.random.randrange(PERIOD)
         values = tensor.reshape(-1)
         noise = self.noise[start : start + min(PERIOD, len(values))].to(tensor.device, tensor.dtype)
@@ -111,6 +121,19 @@ class RoundingNoise(TorchDispatchMode):
             noise = noise.repeat(-(-len(values) // PERIOD))[: len(values)]
         noisy = torch.where(values == values.trunc(), values, values + values * noise * share)
         tensor.copy_(noisy.reshape(tensor.shape))
+
+
+def _growth_in_sums(func: Any, args: Any) -> tuple[float, ...]:
+    """Factors by which rounding grows in long sums, for the results of an operator that adds term by term.
+
+    oneDNN adds up a convolution's gradients so, over all samples and places. The relative error of n terms grows as
+    sqrt(n) if they vary, as for the weights, and as n if they are equal, as may be those of a bias (Higham, "Accuracy
+    and Stability of Numerical Algorithms", 2002, section 4.2). The constants are from networks in fp32.
+    """
+    if func.overloadpacket is not torch.ops.aten.convolution_backward:
+        return ()
+    terms = args[0].numel() / args[0].shape[1]
+    return 1.0, max(1.0, math.sqrt(terms) / VARYING_TERMS), max(1.0, terms / EQUAL_TERMS)
 
 
 def _has_fractions(value: Any) -> bool:

@@ -188,7 +188,8 @@ def _compare(
 
         def noise_effect(share: float, seed: int) -> Errors:
             check_repeats()  # otherwise randomness of the model would count as an effect of noise
-            return errors_between(run_reference(part.reference_inputs, RoundingNoise(share, seed)), exact)
+            noise = RoundingNoise(share, seed, sums_round=precision in LARGER_NOISE)
+            return errors_between(run_reference(part.reference_inputs, noise), exact)
 
         exact = part.exact or run_reference(part.reference_inputs)
         bypassed = not torch.equal(torch.get_rng_state(), generator_before)

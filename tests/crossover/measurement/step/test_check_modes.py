@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
 
 from crossover.measurement.step.check_modes import PERIOD, RoundingNoise, SameDraws
@@ -122,3 +125,28 @@ def test_whole_numbers_views_and_other_types_get_no_noise() -> None:
         assert torch.equal(torch.full((3,), 0.5), torch.tensor([0.5] * 3))  # nothing is rounded in a constant
         assert (values * 1j).is_complex()
     assert torch.equal(values, fractions(6))
+
+
+@pytest.mark.parametrize(("sums_round", "weights", "bias"), [(False, 1.0, 1.0), (True, 2.0, 128.0)])
+def test_noise_grows_with_the_number_of_terms_of_a_convolutions_gradients(
+    sums_round: bool, weights: float, bias: float
+) -> None:
+    """Over 16 x 32 x 32 terms: sqrt(16384) / 64 = 2 for the weights and 16384 / 128 for the bias, and 1 % at most."""
+    layer = nn.Conv2d(64, 64, 1, groups=64, dtype=torch.float64)
+    inputs = torch.randn(16, 64, 32, 32, dtype=torch.float64)
+
+    def gradients(noise: AbstractContextManager[Any]) -> Any:
+        gradient = torch.full_like(inputs, 0.3)
+        with torch.no_grad(), noise:
+            return torch.ops.aten.convolution_backward(
+                *(gradient, inputs, layer.weight, [64], [1, 1], [0, 0], [1, 1]),
+                *(False, [0, 0], 64, [True, True, True]),
+            )
+
+    exact = gradients(nullcontext())
+    for share, most in ((1e-8, 1.0), (1e-3, 0.01)):
+        noisy = gradients(RoundingNoise(share, 0, sums_round=sums_round))
+        for factor, result, right in zip((1.0, weights, bias), noisy, exact, strict=True):
+            largest = float(((result - right).abs() / right.abs()).max())
+            assert largest <= min(factor * share, most) * (1 + 1e-6)
+            assert largest >= 0.8 * min(factor * share, most)

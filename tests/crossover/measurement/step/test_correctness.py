@@ -513,6 +513,37 @@ def test_outputs_that_cannot_be_compared_are_unchecked(exact: list[Any], timed: 
     assert reason in str(answer.unchecked)
 
 
+class SummedInTurn(TorchDispatchMode):
+    """Makes a convolution's gradients in fp32 err by 0.1 n units of roundoff for biases, 0.2 sqrt(n) for weights.
+
+    n is the number of terms. As much was seen with oneDNN, which adds up equal terms of a bias one after another.
+    """
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        results = func(*args, **(kwargs or {}))
+        if func is torch.ops.aten.convolution_backward.default and args[0].dtype is torch.float32:
+            terms = args[0].numel() / args[0].shape[1]
+            for tensor, error in ((results[1], 0.2 * math.sqrt(terms)), (results[2], 0.1 * terms)):
+                tensor.mul_(1 + error * 2.0**-24)
+        return results
+
+
+def test_long_sums_of_a_depthwise_training_are_right_and_a_wrong_gradient_is_still_found() -> None:
+    def depthwise() -> nn.Module:
+        return nn.Sequential(nn.Conv2d(4, 4, 3, groups=4), nn.ReLU(), nn.AdaptiveAvgPool2d(1))
+
+    def trained(change: Callable[[nn.Module], nn.Module]) -> Answer:
+        torch.manual_seed(0)
+        task = TinyTraining(change(depthwise()), [torch.randn(8, 4, 66, 66)], forward=squared)
+        with SummedInTurn():
+            return compare_with_reference(task, depthwise, "fp32")
+
+    answer = trained(lambda right: right)
+    assert answer.errors["gradient"] > 1e-5
+    assert is_right(answer)
+    assert trained(with_output_hook(HalfBackward.apply)).wrong is not None
+
+
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.filterwarnings("ignore:Sparse ")
