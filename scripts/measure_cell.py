@@ -88,6 +88,7 @@ def main(arguments: list[str]) -> None:
             latency_mistakes=options.latency_mistakes,
             command=shlex.join(["python3", sys.argv[0], *arguments]),
             lease_wait_s=host.lease_wait_s,
+            turn_missed=host.turn_missed,
             code_version=code_version(),
         )
         outcome = measure(job)

@@ -110,6 +110,11 @@ FLAGS = {
         "set cluster.side_by_side to false",
         "beside trials on other GPUs of the host",
     ),
+    "no_turn": Word(
+        "another user's process kept its turn on the host for over 10 minutes, so the trial ran beside it",
+        "end the process that column `turn_missed` names",
+        "beside another user's process",
+    ),
     "quota": Word(
         "a CPU quota held the process back for over 1 % of the time",
         "raise the quota, or lower cpu_threads",

@@ -8,12 +8,15 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from crossover.errors import UserError
+from crossover.machine.kernel import read_kernel
 
 LEASES = "CROSSOVER_LEASES"
 
@@ -21,6 +24,7 @@ HELD: set[int] = set()
 """Descriptors of locks. A forked child closes its copies, which would keep the locks held after the parent ends."""
 
 LONGEST_NOTE = 400
+PRIVATE = 0o600
 SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK
 """Flags for opening files in a world-writable folder: do not follow a link, and do not wait for a pipe."""
 
@@ -59,13 +63,16 @@ def open_to_all() -> Iterator[None]:
 
 
 @contextmanager
-def locked(path: Path, how: int, busy: Callable[[], None] | None = None) -> Iterator[None]:
+def locked(path: Path, how: int, busy: Callable[[], None] | None = None, mode: int = 0o666) -> Iterator[None]:
     """Hold a lock on a file (`fcntl.LOCK_EX` or `LOCK_SH`) while the block runs.
 
     If another process holds a conflicting lock, calls `busy` and waits; without `busy`, raises BlockingIOError. Raises
-    UserError if the file cannot be locked.
+    UserError if the file cannot be locked. A new file has this `mode`; no other user can lock a file that is PRIVATE.
     """
-    descriptor = _opened(path)
+    descriptor = _opened(path, mode)
+    if mode == PRIVATE and os.fstat(descriptor).st_uid != os.geteuid():
+        os.close(descriptor)
+        raise unfit(path.parent, f"{path.name} belongs to another user")
     HELD.add(descriptor)
     try:
         try:
@@ -83,11 +90,11 @@ def locked(path: Path, how: int, busy: Callable[[], None] | None = None) -> Iter
         os.close(descriptor)
 
 
-def _opened(path: Path) -> int:
+def _opened(path: Path, mode: int) -> int:
     try:
         with open_to_all():
             try:
-                return os.open(path, os.O_RDWR | SAFELY | os.O_CREAT, 0o666)
+                return os.open(path, os.O_RDWR | SAFELY | os.O_CREAT, mode)
             except PermissionError:  # the kernel may refuse O_CREAT for another user's file (fs.protected_regular)
                 return os.open(path, os.O_RDWR | SAFELY)
     except OSError as error:
@@ -110,6 +117,44 @@ def write_note(path: Path, holder: str | None) -> None:
     note = f"{os.getpid()}\n{holder} (pid {os.getpid()}, user {os.getuid()}, since {datetime.now():%Y-%m-%d %H:%M:%S})"
     with suppress(OSError), os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC | SAFELY), "w", encoding="utf-8") as file:
         file.write("" if holder is None else note)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that holds a lock, by the kernel's list, which all users can read."""
+
+    pid: int
+    is_exclusive: bool
+    description: str
+    running_s: float
+    """Time since the process started; 0 if unknown."""
+
+
+def holders_of(path: Path, root: Path = Path("/")) -> list[Holder]:
+    """The processes that hold a lock on a file, which need not be readable; empty outside Linux.
+
+    Source: man 5 proc_locks. A line is `1: FLOCK ADVISORY WRITE <pid> <major>:<minor>:<inode> 0 EOF`; `->` marks one
+    that waits. A process of another PID namespace is missing or has no valid id.
+    """
+    try:
+        state = path.stat()
+    except OSError:
+        return []
+    of_file = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
+    lines = [line.split() for line in (read_kernel(root / "proc/locks") or "").splitlines()]
+    held = [line for line in lines if line[1:2] == ["FLOCK"] and of_file in line]
+    return [_holder(int(line[4]), line[3] == "WRITE", state.st_uid) for line in held]
+
+
+def _holder(pid: int, is_exclusive: bool, owner: int) -> Holder:
+    import psutil  # imported here, so that a trial starts quickly
+
+    try:
+        process = psutil.Process(pid)
+        name, user, running_s = process.name(), process.username(), time.time() - process.create_time()
+    except (psutil.Error, ValueError):
+        name, user, running_s = "a process", str(owner), 0.0
+    return Holder(pid, is_exclusive, f"{name} (pid {pid}, user {user})", running_s)
 
 
 def describe_holder(path: Path, unknown: str = "a process that left no note") -> str:

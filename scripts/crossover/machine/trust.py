@@ -45,6 +45,7 @@ def host_flags(facts: Mapping[str, Any]) -> list[str]:
         "steal": (facts.get("steal_share") or 0) > STEAL_SHARE,
         "side_by_side": bool(facts.get("leased_beside")) and (facts.get("host_bound_share") or 0) > HOST_BOUND_SHARE,
         "shared_gpu": bool(facts.get("foreign_processes")) and facts.get("foreign_gpu_share") is None,
+        "no_turn": bool(facts.get("turn_missed")),
         "quota": (_timed_share("cgroup_throttled_s", facts) or 0) > THROTTLED_SHARE,
     }
     return [flag for flag, raised in checks.items() if raised]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.errors import STOPPED, UserError
+from crossover.machine.turns import WAITING
 from crossover.plan.stages import REST, path_of_row, planned_trials
 from crossover.reading import read_json
 
@@ -145,6 +146,9 @@ class Progress(logging.Handler):
         self._began: float | None = None
         self._added = 0
         self._last_step = -1
+        self._logs: dict[int, Sequence[str]] = {}
+        self._holder: str | None = None
+        """The process for which the latest trial waited, by its log."""
 
     def measures(self) -> bool:
         """Whether the run has measuring jobs, or may get some by refinement or repeats."""
@@ -175,8 +179,9 @@ class Progress(logging.Handler):
                 self._say(f"To measure: {words}{self._more()}.")
         elif event == "job_info":
             self._running[facts["jobid"]] = facts["rule_name"]
-            if facts["rule_name"] in MEASURING and self._began is None:
-                self._began = self._clock()
+            if facts["rule_name"] in MEASURING:
+                self._began = self._clock() if self._began is None else self._began
+                self._logs[facts["jobid"]] = facts.get("log") or ()
             if facts["rule_name"] in (ANSWERING, *ADDING):
                 self._outputs[facts["jobid"]] = facts["output"][0]
         elif event == "job_error" and not self.stopped and facts["jobid"] in self._running:
@@ -193,6 +198,7 @@ class Progress(logging.Handler):
             rule = self._running.pop(facts["job_id"])
             self.finished[rule] += 1
             if rule in MEASURING:
+                self._holder = _holder_in(self._logs.pop(facts["job_id"], ()))
                 self._tell()
             elif rule == ANSWERING and (answer := _text(self._outputs.pop(facts["job_id"])).rstrip()):
                 self._say(answer)
@@ -239,7 +245,8 @@ class Progress(logging.Handler):
         elif done and self._began is not None and (step := STEPS * done // planned) > self._last_step:
             self._last_step = step
             seconds = left * (self._clock() - self._began) / done
-            self._say(f"{words}; {duration_words(seconds)} left{self._more()}.")
+            waits = f"; trials take turns with {self._holder}" if self._holder else ""
+            self._say(f"{words}; {duration_words(seconds)} left{self._more()}{waits}.")
 
 
 def _added_trials(plan: Path) -> int:
@@ -261,6 +268,12 @@ def _note_of(plan: Path) -> str | None:
     except (UserError, AttributeError):
         return None
     return note
+
+
+def _holder_in(logs: Sequence[str]) -> str | None:
+    """The process for which a job waited for its turn, by its log."""
+    lines = [line for log in logs for line in _text(log).splitlines() if line.startswith(WAITING)]
+    return lines[0].removeprefix(WAITING).strip() if lines else None
 
 
 def _is_stopped(facts: Mapping[str, Any]) -> bool:

@@ -296,6 +296,7 @@ class Measurement(Row):
     effort: str | None = column("measuring effort, JSON")
     repeat: int | None = column("number of earlier measurements of the trial, all of them disturbed")
     attempts: int | None = column("number of attempts: 2 if the first was invalid for a temporary reason")
+    turn_missed: str | None = column("process of another user that kept its turn so long that the trial ran beside it")
     lease_wait_s: float | None = column("time that the trial waited for its turn on the host and for a free GPU", "s")
 
 

@@ -54,6 +54,7 @@ def test_no_flag_at_the_thresholds_or_without_data(facts: dict[str, Any]) -> Non
         ({**CPU, "steal_share": 0.11}, "steal"),
         ({**GPU, "foreign_gpu_share": None}, "shared_gpu"),
         ({**CPU, "cgroup_throttled_s": 0.11}, "quota"),
+        ({**CPU, "turn_missed": "python3 (pid 7, user eve)"}, "no_turn"),
         ({**GPU, "sm_clock_after_mhz": 1349.0}, "throttled"),
         ({**GPU, "leased_beside": 1}, "side_by_side"),
         ({**CPU, "device": "cpu-1", "threads": 1, "others_cpus": 7.3}, "busy_host"),

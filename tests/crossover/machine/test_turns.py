@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from crossover.machine.locks import LEASES
-from crossover.machine.turns import BATCH_JOBS, HANDED_DOWN, computing, hand_down_turns, host_turn, turn_of_others
+from crossover.errors import UserError
+from crossover.machine import turns
+from crossover.machine.locks import LEASES, PRIVATE, holders_of, locked, make_folder
+from crossover.machine.turns import (
+    BATCH_JOBS,
+    HANDED_DOWN,
+    Turn,
+    computing,
+    hand_down_turns,
+    host_turn,
+    turn_of_others,
+)
 from processes import wait_for
+
+USER = psutil.Process().username()
 
 
 class Worker:
@@ -92,9 +106,10 @@ def test_a_cpu_trial_waits_for_gpu_trials_and_later_trials_wait_for_it(start: St
     gpu, gpu_too, cpu, later = (start("a trial", how) for how in ("beside", "beside", "alone", "beside"))
     gpu.begin()
     gpu_too.begin()
-    assert (
-        cpu.wait() == "waiting for a turn on this host, which is used by GPU trials, or by a process that left no note"
-    )
+    line = cpu.wait()
+    assert line.startswith("waiting for a turn on this host, which is used by python")
+    assert f"(pid {gpu.process.pid}, user {USER})" in line
+    assert f"(pid {gpu_too.process.pid}, user {USER})" in line
     later.wait()
     gpu.end()
     last_end = gpu_too.end()
@@ -144,8 +159,8 @@ def test_batch_jobs_wait_only_for_jobs_in_their_allocation(
 ) -> None:
     with host_turn(os.environ, alone=True, holder="a run outside", tell=never):
         monkeypatch.setenv("SLURM_JOB_ID", "7")
-        with host_turn(os.environ, alone=True, holder="a job", tell=never) as waited_s:
-            assert waited_s == 0
+        with host_turn(os.environ, alone=True, holder="a job", tell=never) as turn:
+            assert turn == Turn(0.0)
         hand_down_turns()
         first, second = start("first", "alone"), start("second", "alone")
         first.begin()
@@ -154,7 +169,74 @@ def test_batch_jobs_wait_only_for_jobs_in_their_allocation(
         hand_down_turns()
         start("of another allocation", "alone").begin()
     assert {path.name for path in (tmp_path / "locks").glob("*.turn")} == {
-        "host.turn",
-        "SLURM_JOB_ID=7.turn",
-        "SLURM_JOB_ID=8.turn",
+        f"host.{os.getuid()}.turn",
+        f"SLURM_JOB_ID=7.{os.getuid()}.turn",
+        f"SLURM_JOB_ID=8.{os.getuid()}.turn",
     }
+
+
+@pytest.mark.parametrize(
+    ("user", "how", "alone", "limit_s", "misses"),
+    [
+        (1001, fcntl.LOCK_EX, True, 0.2, True),  # until the limit
+        (1001, fcntl.LOCK_EX, False, 0.2, True),
+        (1001, fcntl.LOCK_SH, False, 1e9, False),  # GPU trials run side by side
+        (0, fcntl.LOCK_EX, True, 1e9, False),  # root waits for nobody else
+    ],
+)
+def test_a_job_waits_for_other_users_only_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, how: int, alone: bool, limit_s: float, misses: bool
+) -> None:
+    """This process stands for one of the user with id 1000."""
+    said: list[str] = []
+    monkeypatch.setattr(turns, "LIMIT_S", limit_s)
+    monkeypatch.setattr(psutil.Process, "create_time", lambda _: time.time())
+    folder = make_folder(tmp_path / "locks")
+    with locked(folder / "host.1000.turn", how, mode=PRIVATE):
+        monkeypatch.setattr(os, "getuid", lambda: user)
+        with host_turn(os.environ, alone=alone, holder="a trial", tell=said.append) as turn:
+            who = f"(pid {os.getpid()}, user {USER})"
+            assert (who in (turn.missed or "")) is misses
+            assert len(said) == misses
+
+
+def test_a_job_does_not_wait_for_another_users_process_that_is_older_than_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise each trial of a run would wait up to the limit."""
+    monkeypatch.setattr(turns, "LIMIT_S", 600.0)
+    monkeypatch.setattr(psutil.Process, "create_time", lambda _: time.time() - 601)
+    with locked(make_folder(tmp_path / "locks") / "host.1000.turn", fcntl.LOCK_EX, mode=PRIVATE):
+        monkeypatch.setattr(os, "getuid", lambda: 1001)
+        with host_turn(os.environ, alone=True, holder="a trial", tell=never) as turn:
+            assert f"(pid {os.getpid()}, " in (turn.missed or "")
+
+
+def test_a_lock_of_turns_cannot_be_taken_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with host_turn(os.environ, alone=True, holder="a trial", tell=never):
+        (file,) = (tmp_path / "locks").glob("*.turn")
+        assert file.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    with (
+        pytest.raises(UserError, match=r"host\.\d+\.queue belongs to another user"),
+        host_turn(os.environ, alone=True, holder="a trial", tell=never),
+    ):
+        pass
+
+
+def test_holders_are_those_that_the_kernel_lists_without_those_that_wait(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    state = file.stat()
+    name = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/locks").write_text(
+        f"1: FLOCK  ADVISORY  READ {os.getpid()} {name} 0 EOF\n1: -> FLOCK  ADVISORY  WRITE 4 {name} 0 EOF\n"
+        f"2: POSIX  ADVISORY  WRITE 5 {name} 0 EOF\n3: FLOCK  ADVISORY  WRITE 6 {name}1 0 EOF\n"
+        f"4: FLOCK  ADVISORY  WRITE 0 {name} 0 EOF\n"
+    )
+    first, hidden = holders_of(file, tmp_path)
+    assert (first.pid, first.is_exclusive, hidden.is_exclusive) == (os.getpid(), False, True)
+    assert first.description.endswith(f"(pid {os.getpid()}, user {USER})")
+    assert hidden.running_s == 0
+    assert holders_of(tmp_path / "gone", tmp_path) == []

@@ -35,9 +35,15 @@ class Run:
         self.progress.handle(record)
 
     def job(
-        self, number: int, rule: str = "measure_cell", seconds: float = 1.0, ends: bool = True, output: str = ""
+        self,
+        number: int,
+        rule: str = "measure_cell",
+        seconds: float = 1.0,
+        ends: bool = True,
+        output: str = "",
+        log: Path = Path("no log"),
     ) -> None:
-        self.event(LogEvent.JOB_INFO, jobid=number, rule_name=rule, output=[output])
+        self.event(LogEvent.JOB_INFO, jobid=number, rule_name=rule, output=[output], log=[str(log)])
         self.now_s += seconds
         if ends:
             self.event(LogEvent.JOB_FINISHED, job_id=number)
@@ -57,6 +63,18 @@ def test_the_time_left_is_extrapolated_from_finished_jobs() -> None:
         "Measured 2 of 4 trials; about 3 min left.",  # 2 x 80 s
         "Measured 3 of 4 trials; about 1 min left.",  # 1 x 80 s
         "Measured 4 of 4 trials.",
+    ]
+
+
+def test_the_progress_says_whose_turns_trials_wait_for(tmp_path: Path) -> None:
+    waited = tmp_path / "log"
+    waited.write_text("waiting for a turn on this host, which is used by trial 3 (pid 7, user eve)\n1 ms per step\n")
+    run = Run(measure_cell=4)
+    run.job(1, seconds=60, log=waited)
+    run.job(2, seconds=60)
+    assert run.said[1:] == [
+        "Measured 1 of 4 trials; about 3 min left; trials take turns with trial 3 (pid 7, user eve).",
+        "Measured 2 of 4 trials; about 2 min left.",
     ]
 
 

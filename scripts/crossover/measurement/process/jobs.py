@@ -16,7 +16,7 @@ from crossover.tables.columns import Measurement, Training
 COLUMNS = (
     *("seed", "isolation", "code_key", "model_key", "measurement_key", "packages", "command", "code_version"),
     *("plan_key", "environment_variables"),
-    *("trial", "repeat", "attempts", "lease_wait_s", "epochs", "test_share"),
+    *("trial", "repeat", "attempts", "lease_wait_s", "turn_missed", "epochs", "test_share"),
 )
 """Fields of jobs that are also columns of their rows."""
 
@@ -93,6 +93,7 @@ class TrialJob(RowJob):
     """Number of earlier measurements of the trial, all of which were disturbed."""
     attempts: int = 1
     lease_wait_s: float | None = None
+    turn_missed: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

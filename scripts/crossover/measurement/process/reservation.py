@@ -35,6 +35,8 @@ class Resources:
     """Time spent waiting for a turn on the host and for a GPU."""
     cpus: list[int] | None
     """Logical CPUs of the measuring process; None: those of this process."""
+    turn_missed: str | None = None
+    """The process of another user beside which this one runs, since it kept its turn for too long."""
 
 
 @contextmanager
@@ -54,13 +56,13 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
     with (
         exit_statuses(),
         # The turn comes first, so that a trial leases no GPU while it waits for a turn.
-        host_turn(os.environ, alone=alone or is_cpu(device), holder=holder, tell=tell) as waited_s,
+        host_turn(os.environ, alone=alone or is_cpu(device), holder=holder, tell=tell) as turn,
         lease(device, os.environ, holder=holder, tell=tell) as leased,
     ):
         cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)
         export_threads(threads)
         os.environ.update(leased.environment)
-        yield Resources(threads, leased.uuid, waited_s + leased.waited_s, cpus)
+        yield Resources(threads, leased.uuid, turn.waited_s + leased.waited_s, cpus, turn.missed)
 
 
 def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) -> dict[str, Any]:

@@ -30,7 +30,7 @@ COMMON = {
 ROW = {"output": "row", "command": "the command", "code_version": "f00"}
 TRIAL = {"trial": 2, "effort": EFFORT, "latency_steps": 400, "latency_mistakes": True, "repeat": 1, "attempts": 2}
 JOBS = [
-    TrialJob(**COMMON, **ROW, **TRIAL, lease_wait_s=0.5),
+    TrialJob(**COMMON, **ROW, **TRIAL, lease_wait_s=0.5, turn_missed="a process"),
     TrainingJob(**COMMON, **ROW, epochs=2, test_share=0.25),
     TryJob(**COMMON, steps=1, memory_limit_bytes=2**31, timed_batches=100),
 ]
