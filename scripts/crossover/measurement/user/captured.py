@@ -27,8 +27,8 @@ MOST_ITEMS = 1000
 OPAQUE = (str, bytes, int, float, complex, type, types.ModuleType, torch.optim.Optimizer, Dataset, DataLoader)
 
 
-def captured(function: Any) -> dict[str, Any]:
-    """The modules and tensors that a function can reach without its arguments, by name, each once.
+def captured(function: Any, kinds: Any = (nn.Module, torch.Tensor)) -> dict[str, Any]:
+    """The objects of these kinds that a function can reach without its arguments, by name, each once.
 
     Modules are not searched, and neither are data sets, optimizers and the globals of installed packages.
     """
@@ -39,8 +39,10 @@ def captured(function: Any) -> dict[str, Any]:
         if value is None or depth > DEEPEST or id(value) in seen or isinstance(value, OPAQUE):
             return
         seen.add(id(value))
-        if isinstance(value, nn.Module | torch.Tensor):
+        if isinstance(value, kinds):
             found.setdefault(name, value)
+            return
+        if isinstance(value, nn.Module | torch.Tensor):
             return
         for part_name, part in _parts(name, value):
             visit(part_name, part, depth + 1)

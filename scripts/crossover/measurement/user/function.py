@@ -28,8 +28,9 @@ from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
 from crossover.measurement.user.loss import kind_of
 from crossover.measurement.user.model import as_user_error, call_user, check_parts, counts_samples
-from crossover.measurement.user.module import call_function
+from crossover.measurement.user.module import call_function, imported_anew, keeps_state
 from crossover.measurement.user.pending import UNFINISHED, pending_kind
+from crossover.measurement.user.repeats import ADVICE, may_compile, used_up, verdict, worked_s
 from crossover.measurement.workloads import Tell
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
@@ -170,7 +171,11 @@ class FunctionTask(Task):
         if not model.checked:
             return Answer(unchecked="the study says check: false")
         device = self.arithmetic.device.type
-        results, repeated = (results_of(self.builder.step_on(device), model) for _ in range(2))
+        first_s: list[float] = []
+        later_s: list[float] = []
+        results, repeated = (self._first_results(device, first_s, later_s) for _ in range(2))
+        if reason := self._unrepeated(device, first_s, later_s):
+            return Answer(unchecked=reason)
         if not results:
             return Answer(
                 unchecked="the function returns no numbers or arrays to compare; Step(result=...) can return some"
@@ -191,6 +196,31 @@ class FunctionTask(Task):
             "Step(tolerance=...) allows more"
         )
 
+    def _first_results(self, device: str, first_s: list[float], later_s: list[float]) -> list[Result]:
+        """The results of a first step on new data; adds its seconds and those of a step after many to the lists."""
+        assert self.user_step.run is not None
+        step = self.builder.step_on(device)
+        assert step.run is not None
+        results = results_of(replace(step, run=_timed(step.run, first_s)), self.builder.model)
+        _timed(self.user_step.run, later_s)()
+        return results
+
+    def _unrepeated(self, device: str, first_s: list[float], later_s: list[float]) -> str | None:
+        """Why it is unknown whether each step does the work of the first; raises InvalidError if later ones do not."""
+        run, shown = self.user_step.run, self.builder.model.shown
+        assert run is not None
+        if kind := used_up(run):
+            raise InvalidError(f"{shown}: its step reads an iterator ({kind}) that its first call uses up; {ADVICE}")
+        compiles = may_compile(run)
+        wrong, unchecked = verdict(first_s, later_s, compiles)
+        if wrong is unchecked is None and not compiles and keeps_state():
+            with suppress(Exception), imported_anew():  # some modules can be imported only once
+                self._first_results(device, first_s := [], later_s)
+                wrong, unchecked = verdict(first_s, later_s, compiles)
+        if wrong:
+            raise InvalidError(f"{shown}: {wrong}")
+        return unchecked
+
 
 @dataclass(frozen=True)
 class Result:
@@ -202,6 +232,17 @@ class Result:
     shape: tuple[int, ...]
     places: np.ndarray | None = None
     """The places of a sparse array's stored values in its flattened form; None for a dense array."""
+
+
+def _timed(run: Callable[[], Any], times_s: list[float]) -> Callable[[], Any]:
+    """A function whose calls add their seconds to `times_s`."""
+
+    def timed() -> Any:
+        returned: list[Any] = []
+        times_s.append(worked_s(lambda: returned.append(run())))
+        return returned[0]
+
+    return timed
 
 
 def results_of(step: Step, model: Model) -> list[Result]:

@@ -40,6 +40,9 @@ FOLDERS: list[Path] = []
 
 GUARD = 'put script code under `if __name__ == "__main__":`'
 
+MEMORIES = (dict, list, set, bytearray, Iterator, type(cache(len)))
+"""Types of objects that may keep data or results between calls; the last is that of a function with a cache."""
+
 WORKER = "in DataLoader worker process"
 """Text in the message of an error from a DataLoader's worker, which also contains the worker's traceback."""
 WORKER_LINES = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
@@ -207,6 +210,35 @@ def _module(model: Model) -> ModuleType:
     if (reason := changes(before, read_switches())) is not None:
         raise UserError(f"{model.shown}: the import changes a setting: {reason}")
     return module
+
+
+@contextmanager
+def imported_anew() -> Iterator[None]:
+    """Import the user's own modules again for the block, so that their caches and other globals are as at the start."""
+    own = {name: module for name, module in sys.modules.items() if _is_users_module(module)}
+    for name in own:
+        del sys.modules[name]
+    _module.cache_clear()
+    try:
+        yield
+    finally:
+        for name in [name for name, module in sys.modules.items() if _is_users_module(module)]:
+            del sys.modules[name]
+        sys.modules.update(own)
+        _module.cache_clear()
+
+
+def keeps_state() -> bool:
+    """True if a global of the user's modules, or a default of a function, may remember something between calls."""
+    values = [value for module in sys.modules.values() if _is_users_module(module) for value in vars(module).items()]
+    globals_ = [value for name, value in values if not name.startswith("__")]
+    defaults = [part for value in globals_ for part in getattr(value, "__defaults__", None) or ()]
+    return any(isinstance(value, MEMORIES) for value in [*globals_, *defaults])
+
+
+def _is_users_module(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and module.__name__ != "__main__" and _is_users_file(Path(file))
 
 
 def _import_file(file: Path) -> ModuleType:

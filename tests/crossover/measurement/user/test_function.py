@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import dedent, indent
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from crossover.errors import InvalidError, UserError
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer
 from crossover.measurement.trial import is_still_computing
+from crossover.measurement.user import function as function_module
+from crossover.measurement.user import repeats
 from crossover.measurement.user.function import FunctionTask, UserFunction, difference, relative_error, results_of
 from user_errors import error_line
 
@@ -203,6 +207,132 @@ def test_a_step_that_returns_before_its_work_is_done_is_rejected(step: str, kind
     task = task_of(cell_of("build", file=written(tmp_path, body)))
     with pytest.raises(UserError, match=re.escape(f"its step returns {kind}, whose work is not done yet")):
         task.step()
+
+
+ONCE = {
+    "cache": """
+        @functools.cache
+        def work(size):
+            return fake_work.do(size)
+        return lambda: work(n)
+    """,
+    "set": """
+        visited = set()
+        def run():
+            if n not in visited:
+                fake_work.do(n)
+            visited.add(n)
+            return len(visited)
+        return run
+    """,
+    "global cache": "return lambda: cached(n)",
+    "global dict": "return lambda: MEMO.get(n) or MEMO.setdefault(n, fake_work.do(n))",
+    "default": "return lambda: remembered(n)",
+    "later": """
+        left = [1, 2, 3]
+        return lambda: left and left.pop() and fake_work.do(n)
+    """,
+}
+GLOBALS = """
+import functools
+import fake_work
+MEMO = {}
+cached = functools.cache(fake_work.do)
+def remembered(n, seen=[]):
+    return seen or seen.append(fake_work.do(n))
+def build(n, device):"""
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A module whose function `do(n)` takes n microseconds; a call of a step takes one more."""
+    fake = SimpleNamespace(done_us=0)
+
+    def do(n: int) -> int:
+        fake.done_us += n
+        return n
+
+    def worked_s(call: Callable[[], object]) -> float:
+        before_us = fake.done_us
+        call()
+        return 1e-6 * (1 + fake.done_us - before_us)
+
+    fake.do = do
+    monkeypatch.setitem(sys.modules, "fake_work", fake)
+    monkeypatch.setattr(function_module, "worked_s", worked_s)
+    monkeypatch.setattr(repeats, "COMPILERS", ())
+    return fake
+
+
+def worn(folder: Path, body: str, calls: int = 4) -> FunctionTask:
+    """A task after some steps."""
+    task = task_of(cell_of("build", 500, written(folder, indent(dedent(body).strip(), 4 * " ").strip(), GLOBALS)))
+    for _ in range(calls):
+        task.step()
+    return task
+
+
+@pytest.mark.parametrize("body", ONCE.values(), ids=list(ONCE))
+def test_work_that_only_the_first_call_does_is_one_line(body: str, work: SimpleNamespace, tmp_path: Path) -> None:
+    with pytest.raises(InvalidError, match=r"takes 0\.0005 s of CPU time, after many calls 1e-06 s") as raised:
+        worn(tmp_path, body).check()
+    assert str(raised.value).count("\n") == 0
+    assert work.done_us >= 1000
+
+
+@pytest.mark.parametrize("body", ["return lambda: fake_work.do(n)", "return lambda: sum(range(n))"])
+def test_work_that_each_call_does_is_right(body: str, work: SimpleNamespace, tmp_path: Path) -> None:
+    assert worn(tmp_path, body).check() == Answer()
+    assert work.done_us % 500 == 0
+
+
+def test_a_first_call_that_may_compile_is_not_checked(
+    work: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeats, "COMPILERS", ("fake_work",))
+    answer = worn(tmp_path, ONCE["set"]).check()
+    assert work.done_us == 3 * 500
+    assert "it compiles itself in the first call, or only that call does the work" in str(answer.unchecked)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("rows = map(float, range(n))\nreturn lambda: sum(rows)", "map"),
+        ("rows = (row for row in range(n))\nreturn lambda: sum(rows)", "generator"),
+        ("data = {'rows': [iter(range(n))]}\nreturn lambda: sum(data['rows'][0])", "range_iterator"),
+        ("box = {}\nreturn lambda: sum(box.setdefault('rows', iter(range(n)))) + sum(box.pop('rows'))", ""),
+        ("box = {}\ndef run():\n    box['rows'] = iter(range(n))\n    return sum(box['rows'])\nreturn run", ""),
+        ("rows = iter(range(10 * n))\nreturn lambda: next(rows)", ""),
+        ("return lambda: sum(map(float, range(n)))", ""),
+    ],
+)
+def test_an_iterator_that_is_used_up_is_one_line(body: str, kind: str, work: SimpleNamespace, tmp_path: Path) -> None:
+    task = worn(tmp_path, body)
+    assert work.done_us == 0
+    if kind:
+        with pytest.raises(InvalidError, match=rf"its step reads an iterator \({kind}\) that its first call uses up"):
+            task.check()
+    else:
+        assert task.check() == Answer()
+
+
+@pytest.mark.parametrize(
+    ("first_s", "later_s", "invalid", "unchecked"),
+    [
+        ([0.1, 0.11], [1e-6, 2e-6], True, False),
+        ([1e-4, 3e-2], [2e-5, 1e-5], False, False),  # 10 times, not more
+        ([4e-5], [1e-6], False, False),  # the first call of any code is slower
+        ([9e-3], [1.5e-3], False, True),
+        ([2e-3], [1e-3], False, False),
+        ([1e-3], [2e-3], False, False),
+    ],
+)
+def test_the_ratio_of_the_least_times_decides(
+    first_s: list[float], later_s: list[float], invalid: bool, unchecked: bool
+) -> None:
+    wrong, doubt = repeats.verdict(first_s, later_s, may_compile=False)
+    assert (wrong is not None, doubt is not None) == (invalid, unchecked)
 
 
 def test_a_function_with_state_is_compared_from_its_first_step(tmp_path: Path) -> None:

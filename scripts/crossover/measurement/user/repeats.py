@@ -1,0 +1,84 @@
+"""Whether each call of a step does the work of its first one.
+
+A benchmark calls a step many times on the same data. A step that uses up an iterator, fills a cache, sorts in place or
+remembers what it has visited works in its first call only. Its calls on new data are compared with calls after many.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from crossover.measurement.clock.timing import NANO, without_garbage_collection
+from crossover.measurement.step.execution import compiled_graphs
+from crossover.measurement.user.captured import captured
+
+VANISHED = 10.0
+"""Ratio of the first call's time to a later one's from which the work counts as gone."""
+
+SHRUNK = 3.0
+"""Ratio from which it is doubtful; new memory and cold caches have made first calls up to twice as slow."""
+
+LEAST_S = {VANISHED: 50e-6, SHRUNK: 1e-3}
+"""Least difference in seconds for each ratio, since the first call of any code is slower by some microseconds."""
+
+COMPILERS = ("cupy", "jax", "numba", "taichi", "tensorflow", "triton")
+"""Packages that compile a function in its first call."""
+
+ADVICE = "let each call start from the same data, or leave to `build` what is done once"
+
+USED_UP = (map, filter, zip, enumerate, reversed)
+
+
+def worked_s(call: Callable[[], object], clock_ns: Callable[[], int] = time.process_time_ns) -> float:
+    """CPU seconds of this process in a call; waiting, as for new worker processes, is no work."""
+    with without_garbage_collection():
+        start_ns = clock_ns()
+        call()
+        return (clock_ns() - start_ns) * NANO
+
+
+def verdict(first_s: Sequence[float], later_s: Sequence[float], may_compile: bool) -> tuple[str | None, str | None]:
+    """Reasons why a step is invalid, or why it is not checked, from seconds of first calls and of calls after many.
+
+    The least of each counts. A first call that compiles is not told from one that alone works.
+    """
+    first, later = min(first_s), min(later_s)
+    times = f"a call on new data takes {first:.2g} s of CPU time, after many calls {later:.2g} s"
+    if first > VANISHED * later and first - later > LEAST_S[VANISHED]:
+        if may_compile:
+            return None, f"{times}: it compiles itself in the first call, or only that call does the work"
+        return f"only its first call does the work: {times}; {ADVICE}", None
+    if first > SHRUNK * later and first - later > LEAST_S[SHRUNK]:
+        return None, f"{times}: perhaps its first call leaves less work to the later ones; {ADVICE}"
+    return None, None
+
+
+def may_compile(run: Any) -> bool:
+    scripted = captured(run, (torch.jit.ScriptFunction, torch.jit.ScriptModule))
+    return bool(scripted) or compiled_graphs() > 0 or any(name in sys.modules for name in COMPILERS)
+
+
+def used_up(run: Callable[[], object]) -> str | None:
+    """The type of an iterator that a step has used up and does not make anew; None if there is none."""
+    exhausted = [value for value in captured(run, Iterator).values() if _is_exhausted(value)]
+    if not exhausted:
+        return None
+    run()
+    kept = {id(value) for value in captured(run, Iterator).values()}
+    return next((type(value).__name__ for value in exhausted if id(value) in kept), None)
+
+
+def _is_exhausted(iterator: Any) -> bool:
+    """True for an iterator of Python that has ended; others are not asked, since they may wait for input."""
+    if isinstance(iterator, types.GeneratorType):
+        return iterator.gi_frame is None
+    if isinstance(iterator, USED_UP):
+        return next(iterator, USED_UP) is USED_UP
+    is_builtin = type(iterator).__module__ == "builtins" and hasattr(iterator, "__length_hint__")
+    return is_builtin and iterator.__length_hint__() == 0
