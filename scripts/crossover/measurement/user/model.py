@@ -27,7 +27,7 @@ from crossover import Step
 from crossover.config.models import Model, Table
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING
-from crossover.errors import UnsupportedError, UserError
+from crossover.errors import InvalidError, UnsupportedError, UserError
 from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.modules import call_own_to, modules_of, parameters_of, set_mode, tensors_in
 from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
@@ -45,6 +45,7 @@ from crossover.measurement.user.captured import captured
 from crossover.measurement.user.loss import ClassLabels, default_loss, kind_of, loss_without_changes, outputs_of
 from crossover.measurement.user.module import GUARD, cause_of, function_of, location_of, positional, takes_batch_size
 from crossover.measurement.user.pending import UNFINISHED, pending_kind
+from crossover.measurement.user.repeats import remembered
 from crossover.measurement.user.table import TableSamples, samples_of
 from crossover.measurement.workloads import Tell, ignore
 
@@ -382,6 +383,13 @@ class _UserTask(Task):
                 "same batch; change a copy instead, as in x = x - 1 for x -= 1"
             )
         self.untouched = None
+
+    def check(self) -> None:
+        """Raise InvalidError if the step remembers its batch; the results are compared with double precision."""
+        if self.spec.checked and not self.loaded:
+            batch = self.next_inputs()
+            if reason := remembered(self.run, batch, self.batched):
+                raise InvalidError(f"{self.spec.shown}: {reason}")
 
     def _host_copy(self) -> Batch:
         """A copy of the resident batch in host memory, so that it takes no part in the device's peak memory."""

@@ -1,7 +1,8 @@
 """Whether each call of a step does the work of its first one.
 
 A benchmark calls a step many times on the same data. A step that uses up an iterator, fills a cache, sorts in place or
-remembers what it has visited works in its first call only. Its calls on new data are compared with calls after many.
+remembers what it has visited works in its first call only. Its calls on new data are compared with calls after many,
+for a function by their time, for a model by torch's operations.
 """
 
 from __future__ import annotations
@@ -10,12 +11,17 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from crossover.measurement.clock.timing import NANO, without_garbage_collection
 from crossover.measurement.step.execution import compiled_graphs
+from crossover.measurement.step.trees import Change, map_tensors
 from crossover.measurement.user.captured import captured
 
 VANISHED = 10.0
@@ -31,6 +37,9 @@ COMPILERS = ("cupy", "jax", "numba", "taichi", "tensorflow", "triton")
 """Packages that compile a function in its first call."""
 
 ADVICE = "let each call start from the same data, or leave to `build` what is done once"
+
+FORGETFUL = 2.0
+"""Ratio of the operations on a new batch to those on the batch before, above which a model remembers its batch."""
 
 USED_UP = (map, filter, zip, enumerate, reversed)
 
@@ -82,3 +91,54 @@ def _is_exhausted(iterator: Any) -> bool:
         return next(iterator, USED_UP) is USED_UP
     is_builtin = type(iterator).__module__ == "builtins" and hasattr(iterator, "__length_hint__")
     return is_builtin and iterator.__length_hint__() == 0
+
+
+class Operations(TorchDispatchMode):
+    """Counts torch's operations, and the elements that they return."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch has no types here
+        self.count = self.elements = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        results = func(*args, **(kwargs or {}))
+        self.count += 1
+        self.elements += sum(tensor.numel() for tensor in tree_leaves(results) if isinstance(tensor, torch.Tensor))
+        return results
+
+
+def remembered(run: Callable[..., object], batch: Any, batched: bool) -> str | None:
+    """Why a step does less work on a batch that it has seen than on a new one; None if it does not, or if neither runs.
+
+    A new batch has the same rows: if each row is a sample, in another order, else copied. Of two runs on new batches
+    the one with less work counts, and of two on the same batch the one with more, since a step may skip work at random.
+    """
+
+    def roll(rows: int, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.roll(rows, 0) if tensor.dim() else tensor.clone()
+
+    copies: list[list[Change]] = [[torch.clone, torch.clone]]
+    if batched:  # a step may need the order of its rows, such as decreasing lengths
+        copies.insert(0, [partial(roll, 1), partial(roll, 2)])
+    with torch.compiler.set_stance("force_eager"):
+        for changes in copies:
+            with suppress(Exception):
+                same = [_work(run, batch) for _ in range(2)]
+                new = [_work(run, map_tensors(change, batch)) for change in changes]
+                count, elements = (max(values) for values in zip(*same, strict=True))
+                new_count, new_elements = (min(values) for values in zip(*new, strict=True))
+                if new_count <= FORGETFUL * count and new_elements <= FORGETFUL * elements:
+                    return None
+                return (
+                    "its step remembers what it has computed for its batch: on a new batch it runs "
+                    f"{new_count} operations of torch, on the same batch {count}; compute it in each step"
+                )
+    return None
+
+
+def _work(run: Callable[..., object], batch: Any) -> tuple[int, int]:
+    """Numbers of operations, and of the elements that they return."""
+    operations = Operations()
+    with operations:
+        run(*batch)
+    return operations.count, operations.elements

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from crossover.config.models import Table, read_model
 from crossover.config.studies import Cell
-from crossover.errors import UnsupportedError, UserError
+from crossover.errors import InvalidError, UnsupportedError, UserError
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import is_mistake
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
@@ -601,6 +601,50 @@ def test_a_whole_step_that_returns_unfinished_work_is_one_line(run: str, build: 
         """
     )
     assert "its run returns an iterator" in error_line(task.step)
+
+
+CACHING = """
+import functools
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.head = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 3)), nn.Linear(3, 2)
+        self.by_identity = functools.cache(self.net.forward)
+        self.seen = {{}}
+        self.mask = None
+    def by_values(self, x):
+        key = tuple(x.flatten().tolist())
+        if key not in self.seen:
+            self.seen[key] = self.net(x)
+        return self.seen[key]
+    def at_random(self, x):
+        self.calls = getattr(self, "calls", 0) + 1
+        return self.net(x) if self.calls % 2 else x
+    def with_mask(self, x):
+        if self.mask is None:
+            self.mask = torch.stack([torch.ones(3) for _ in range(99)])[0].roll(1)
+        return self.net(x * self.mask)
+    def forward(self, x):
+        return self.head(self.{}(x))
+def build(size, batch_size):
+    return Encoder(), torch.randn(batch_size, 3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("features", "wrong"),
+    [("by_identity", True), ("by_values", True), ("with_mask", False), ("at_random", False), ("net", False)],
+)
+def test_a_model_that_remembers_its_batch_is_invalid(features: str, wrong: bool, build: Build) -> None:
+    task = build(CACHING.format(features), mode="infer")
+    task.step()
+    if wrong:
+        with pytest.raises(
+            InvalidError, match=r"on a new batch it runs \d+ operations of torch, on the same batch [23];"
+        ):
+            task.check()
+    else:
+        assert task.check() is None
 
 
 RUNS = {
