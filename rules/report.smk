@@ -1,5 +1,5 @@
-# Rules for figures, the report, and exports. The exports are separate targets: `snakemake export`, and
-# `snakemake export_reference --config name=h200`.
+# Rules for figures, the report, and exports. The exports are separate targets: `snakemake export_figures`,
+# `snakemake export`, and `snakemake export_reference --config name=h200`.
 
 from crossover.tables.outdated import REPORT_FILES
 
@@ -19,8 +19,6 @@ rule plot_figures:
             )
             for study, kind in FIGURES
         ],
-        pdf=[update(f"{RESULTS}/figures/{study}/{kind}.pdf") for study, kind in FIGURES],
-        png=[update(f"{RESULTS}/figures/{study}/{kind}.png") for study, kind in FIGURES],
     log:
         f"{RESULTS}/logs/plot_figures.log",
     localrule: True
@@ -63,6 +61,26 @@ rule render_report:
         "Writing {output.report}"
     script:
         "../scripts/render_report.py"
+
+
+rule export_figures:
+    input:
+        **RUN_TABLES,
+        plan=rules.write_plan.output.plan,
+        library=get_library(*COMPUTING, "figures"),
+    output:
+        pdf=[f"{RESULTS}/figures/{study}/{kind}.pdf" for study, kind in FIGURES],
+        png=[f"{RESULTS}/figures/{study}/{kind}.png" for study, kind in FIGURES],
+    log:
+        f"{RESULTS}/logs/export_figures.log",
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    threads: JOBS.share
+    message:
+        f"Drawing {len(FIGURES)} figures as PDF and PNG"
+    script:
+        "../scripts/plot_figures.py"
 
 
 rule export:

@@ -13,11 +13,12 @@ snakemake: Any  # injected by Snakemake
 
 
 def plot_figures(path_to_plan: Path, path_to_results: Path, figures: list[Path]) -> None:
-    """Draw the figures whose files are `{results}/figures/{study}/{kind}.{suffix}`."""
+    """Draw the figures whose files are `{results}/figures/{study}/{kind}.{suffix}`, all in the same formats."""
     plan = plan_file.read(path_to_plan)
     wanted = dict.fromkeys((path.parent.name, path.stem) for path in figures)
+    suffixes = list(dict.fromkeys(path.suffix for path in figures))
     currency = (plan.config["prices"] or {}).get("currency")
-    draw_run(read_run(path_to_results), plan.studies, path_to_results / "figures", wanted, currency)
+    draw_run(read_run(path_to_results), plan.studies, path_to_results / "figures", wanted, currency, suffixes)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def _write(run: Run, rows: pa.Table, output: Path) -> None:
     write_rows(rows, output / "measurements.parquet")
     write_run(run.tables, output)
     figures = draw_run(run.tables, run.studies, output / "figures", figures_of(run.tables, run.studies), run.currency)
-    write_report(replace(run, figures=[path for path in figures if path.suffix == ".svg"]), output, TEMPLATES)
+    write_report(replace(run, figures=figures), output, TEMPLATES)
     print((output / "summary.txt").read_text(encoding="utf-8"), end="")
 
 

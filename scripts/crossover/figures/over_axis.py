@@ -376,6 +376,7 @@ THROUGHPUT = Kind(
     "of a line. Hollow square: the largest batch that fits, if searched for, timed in one process. Grey: published, "
     "on the hardware named. Cross: a batch size without a result.",
     _draw_throughput,
+    series=lambda _: series_axes("batch_size"),
 )
 MACHINES = Kind(
     "Time of a step on each device of each machine, or its price if the config gives prices, with the 95 % interval "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,8 @@ from crossover.files import atomic_path
 from crossover.machine.threads import usable_cores
 from crossover.tables.run_tables import RunTables
 
-SUFFIXES = (".svg", ".pdf", ".png")
+SHOWN = ".svg"
+"""The format that the page shows; others are drawn when asked for."""
 NO_DATE: Mapping[str, Mapping[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 """Metadata without the current time, so that files are reproducible."""
 
@@ -77,20 +78,23 @@ def draw_run(
     folder: Path,
     wanted: Collection[tuple[str, str]],
     currency: str | None = None,
+    suffixes: Sequence[str] = (SHOWN,),
 ) -> list[Path]:
-    """Draw the wanted pairs of study and kind into `{folder}/{study}/{kind}.svg`, .pdf and .png; return the paths.
+    """Draw the wanted pairs of study and kind into `{folder}/{study}/{kind}{suffix}`; return the paths.
 
     In the same environment, the same tables give byte-identical files.
     """
     views = {study: study_view(tables, studies[study], study, currency) for study, _ in wanted}
     use_style()
-    save = partial(_save, views, folder)
+    save = partial(_save, views, folder, suffixes)
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(max(1, min(len(wanted), usable_cores(), WORKERS)), mp_context=context) as pool:
         return [path for paths in pool.map(save, wanted) for path in paths]
 
 
-def _save(views: Mapping[str, StudyView], folder: Path, study_and_kind: tuple[str, str]) -> list[Path]:
+def _save(
+    views: Mapping[str, StudyView], folder: Path, suffixes: Sequence[str], study_and_kind: tuple[str, str]
+) -> list[Path]:
     study, kind = study_and_kind
     view = views[study]
     if view.cells.empty:
@@ -103,7 +107,7 @@ def _save(views: Mapping[str, StudyView], folder: Path, study_and_kind: tuple[st
     for axes in figure.axes:
         # The last digits of the layout can differ between processes, and identifiers in the files depend on them.
         axes.set_position(np.round(axes.get_position().bounds, 6).tolist())
-    paths = [folder / study / f"{kind}{suffix}" for suffix in SUFFIXES]
+    paths = [folder / study / f"{kind}{suffix}" for suffix in suffixes]
     for path in paths:
         with atomic_path(path) as temporary:
             figure.savefig(temporary, metadata=NO_DATE.get(path.suffix))

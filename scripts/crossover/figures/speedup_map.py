@@ -137,4 +137,5 @@ MAP = Kind(
     "row, squares: crossovers along a column, with their 95 % intervals. Line through them: equally fast.",
     _draw_map,
     lambda tables: bool(tables.crossovers["second_axis"].any()) and not _speedups(tables.ratios).empty,
+    series=lambda x_axis: [axis for axis in series_axes(x_axis) if axis not in ("size", "batch_size")],
 )

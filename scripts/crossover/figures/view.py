@@ -8,18 +8,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, PLACES, TEXTS
 from crossover.config.studies import steps_of_run
-from crossover.config.words import BASELINE, CPU_THREADS, DEVICES, HALF, X_AXES, is_cpu, threads_of_side
+from crossover.config.words import (
+    BASELINE,
+    CPU_THREADS,
+    DEVICES,
+    HALF,
+    X_AXES,
+    is_cpu,
+    series_axes,
+    threads_of_side,
+)
 from crossover.figures.style import wrapped
 from crossover.tables.frames import headline_rows, on_all_cores, records, rows_with, with_ok_times, with_x, with_x_axes
 from crossover.tables.labels import axis_label, device_label, name_by, short_name, side_word, varying
 from crossover.tables.run_tables import RunTables
 
 NOTE_LETTERS = 70
+
+MOST_SERIES = 8
+"""Maximum number of series in a figure."""
+MOST_NAMED = 40
+"""Maximum number of names of series that a figure leaves out."""
+FOOT_LETTERS, FOOT_POINTS, FOOT_ROW_IN = 130, 8, 0.14
 
 SAME_PLACE = ("size", "parameters")
 """Columns of which one determines the other, within a workload and variant."""
@@ -145,9 +161,67 @@ class Kind:
     """A kind of figure."""
 
     caption: str
-    draw: Callable[[StudyView], Figure]
+    draw_view: Callable[[StudyView], Figure]
     applies: Callable[[RunTables], bool] = lambda _: True
     """Whether a study's tables have data for this kind."""
+    series: Callable[[str], list[str]] = series_axes
+    """The axes that identify a series of the figure, by the study's x axis."""
+
+    def draw(self, view: StudyView) -> Figure:
+        """The figure with the study's first MOST_SERIES series, and the names of the others below it."""
+        shown, left_out = first_series(view, self.series(view.x_axis))
+        figure = self.draw_view(shown)
+        if left_out and figure.axes:
+            _name_left_out(figure, left_out)
+        return figure
+
+
+def first_series(view: StudyView, axes: Sequence[str]) -> tuple[StudyView, list[str]]:
+    """The view with the first MOST_SERIES series, which `axes` identify, and the names of the others.
+
+    Rows about other machines, which have no cells here, belong to the series with the same other axes.
+    """
+    series = view.cells[list(axes)].drop_duplicates()
+    if len(series) <= MOST_SERIES:
+        return view, []
+    shown, others = series.head(MOST_SERIES), series.iloc[MOST_SERIES:]
+    here = set(view.cells["machine"])
+
+    def kept(table: pd.DataFrame) -> pd.DataFrame:
+        given = [axis for axis in axes if axis in table]
+        on_axes = [axis for axis in given if axis != "machine"]
+        is_shown = _among(table, given, shown)
+        if "machine" in given:
+            is_shown |= ~table["machine"].isin(here).to_numpy(bool) & _among(table, on_axes, shown)
+        return table[is_shown]
+
+    def reduced(tables: RunTables) -> RunTables:
+        return replace(tables, **{name: kept(getattr(tables, name)) for name in _TABLES_OF_SERIES})
+
+    named = varying(series, axes)
+    cells = view.cells.loc[others.index]
+    names = [name_by(row, named) for row in records(cells)]
+    return replace(view, tables=reduced(view.tables), sides=reduced(view.sides)), names
+
+
+_TABLES_OF_SERIES = (
+    *("measurements", "cells", "reference_cells", "searched_cells"),
+    *("ratios", "crossovers", "machines", "latencies"),
+)
+
+
+def _among(table: pd.DataFrame, axes: Sequence[str], series: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Whether each row of a table belongs to one of these series."""
+    known = set(series[list(axes)].itertuples(index=False, name=None))
+    return np.array([key in known for key in table[list(axes)].itertuples(index=False, name=None)], dtype=bool)
+
+
+def _name_left_out(figure: Figure, names: Sequence[str]) -> None:
+    more = [f"{len(names) - MOST_NAMED:,} more in the table of cells"] if len(names) > MOST_NAMED else []
+    words = wrapped(f"Not shown: {'; '.join([*names[:MOST_NAMED], *more])}", FOOT_LETTERS)
+    figure.supxlabel(words, x=0.01, ha="left", fontsize=FOOT_POINTS)
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + FOOT_ROW_IN * (1 + words.count("\n")))
 
 
 def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: str | None = None) -> StudyView:

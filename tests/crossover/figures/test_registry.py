@@ -36,10 +36,11 @@ def test_every_kind_that_a_study_may_name_can_be_drawn() -> None:
 def test_figures_are_reproducible_byte_for_byte(tmp_path: Path, power_laws: PowerLaws) -> None:
     tables, studies = run_of(power_laws({2: 100, 4: 10_000}, trials=2))
     wanted = [(STUDY, "times")]
-    first = draw_run(tables, studies, tmp_path / "first", wanted)
-    second = draw_run(tables, studies, tmp_path / "second", wanted)
+    formats = (".svg", ".pdf", ".png")
+    first = draw_run(tables, studies, tmp_path / "first", wanted, suffixes=formats)
+    second = draw_run(tables, studies, tmp_path / "second", wanted, suffixes=formats)
 
-    files = [f"times.{suffix}" for suffix in ("svg", "pdf", "png")]
+    files = [f"times{suffix}" for suffix in formats]
     assert [path.relative_to(tmp_path / "first" / STUDY).as_posix() for path in first] == files
     for path, path_again in zip(first, second, strict=True):
         assert path.read_bytes() == path_again.read_bytes(), path.name
@@ -47,7 +48,7 @@ def test_figures_are_reproducible_byte_for_byte(tmp_path: Path, power_laws: Powe
 
 def test_the_figure_of_an_empty_study_says_so(tmp_path: Path, power_laws: PowerLaws) -> None:
     tables, studies = run_of(power_laws({2: 100}))
-    svg, _, _ = draw_run(tables, {"other": studies[STUDY]}, tmp_path, [("other", "times")])
+    (svg,) = draw_run(tables, {"other": studies[STUDY]}, tmp_path, [("other", "times")])
 
     assert "Nothing of this study was measured." in svg.read_text()
 
@@ -108,6 +109,26 @@ def test_crowded_figures_are_readable(kind: str, crowded_views: dict[bool, Study
         if legend:
             assert not any(panel.overlaps(legend.get_window_extent()) for panel in panels)
 
+
+@pytest.mark.parametrize("count", [8, 11, 60])
+def test_a_figure_shows_eight_series_and_names_the_others(row: Row, count: int) -> None:
+    batches = range(1, count + 1)
+    rows = [row(size=size, batch_size=batch, device=device) for batch, size, device in product(batches, (2, 4), SIDES)]
+    figure = laid_out(FIGURES["times"].draw(build_view(rows)))
+
+    panels = [axes.get_title(loc="left") for axes in figure.axes if axes.lines]
+    assert [f"batch {batch}" in title for batch, title in enumerate(panels, 1)] == [True] * 8
+    left_out = [f"batch {batch}" for batch in batches][8:48]
+    foot = " ".join(figure.get_supxlabel().split())
+    assert foot == (f"Not shown: {'; '.join(left_out)}" if left_out else "") + (
+        "; 12 more in the table of cells" if count == 60 else ""
+    )
+    if foot:
+        lowest = min(axes.get_tightbbox().y0 for axes in figure.axes)
+        assert figure._supxlabel.get_window_extent().y1 <= lowest  # no public way to the text
+
+
+SIDES = ("cpu", "cuda")
 
 SPARSE = {
     "one cell": [{"device": "cpu"}],
