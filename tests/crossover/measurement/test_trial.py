@@ -410,7 +410,7 @@ def test_a_wrong_result_is_invalid_in_the_row_sent_before_the_next_pass(
     assert (row.status, row.check) == ("invalid", "failed")
     assert reason in (row.reason or "")
     assert (row.relative_error is not None) is has_error
-    assert not has_error or (row.relative_error or 0) > 1e-4
+    assert not has_error or (row.relative_error or 0) > 1e-5
     assert (row.step_time_s or 0) > 0
     assert "not_checked" not in (row.flag_names or [])
     assert [message["row"]["status"] for message in messages] == ["ok", *["invalid"] * 5]

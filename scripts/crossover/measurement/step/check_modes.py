@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -106,7 +106,9 @@ class RoundingNoise(TorchDispatchMode):
         if any(map(_has_fractions, tree_leaves((args, kwargs)))):
             returned = results if isinstance(results, tuple | list) else (results,)
             growth = _growth_in_sums(func, args) if self.sums_round else ()
-            for tensor, declared, factor in zip_longest(returned, func._schema.returns, growth, fillvalue=1.0):
+            for tensor, declared, factor in zip(
+                returned, func._schema.returns, chain(growth, repeat(1.0)), strict=False
+            ):
                 # A view contains no new values.
                 if _has_fractions(tensor) and (declared.alias_info is None or declared.alias_info.is_write):
                     self._add_to(tensor, min(self.share * factor, LARGEST_SHARE))
