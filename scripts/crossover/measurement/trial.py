@@ -33,13 +33,13 @@ from crossover.measurement.clock.timing import Phases, Step, Stopwatch, process_
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.memory.memory_host import grown_bytes
 from crossover.measurement.memory.memory_pass import Subject, measure_memory, split_memory
+from crossover.measurement.modules import parameters_of
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import early_end, first_line, is_out_of_memory, original
 from crossover.measurement.step.execution import Execution, compiled_graphs, prepare
-from crossover.measurement.step.modules import parameters_of
 from crossover.measurement.step.operators import count_work
 from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask
 from crossover.measurement.step.timed_check import compare_with_eager

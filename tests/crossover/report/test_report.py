@@ -302,7 +302,9 @@ def test_a_reference_has_its_version_of_torch_and_uncommitted_changes(rows: pd.D
     assert words in unescape((page.folder / "summary.md").read_text()).replace("\\", "")
 
 
-def test_machines_are_ranked_on_the_page_and_in_the_summaries(rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_reference_beside_the_only_cpu_is_listed_and_compared_but_not_ranked(
+    rows: pd.DataFrame, tmp_path: Path
+) -> None:
     """This CPU takes 4 us per neuron, the reference's CPU 1 us, and its GPU 0.4 ms, out of memory at 8,000."""
     widths = rows[rows["study"] == "widths"].assign(model_key="key")
     faster = widths["device"].map({"cpu": 1.0, "cuda": 0.2})
@@ -322,7 +324,7 @@ def test_machines_are_ranked_on_the_page_and_in_the_summaries(rows: pd.DataFrame
     ]
     for name in ("report.html", "summary.md", "summary.txt"):
         text = (page.folder / name).read_text()
-        assert "Fastest: the Brand G1 from 1,000 to 4,000 neurons; no such difference at the other sizes" in text
+        assert "Fastest" not in text
         assert "An H200 was 40.0x as fast as this CPU at 4,000 neurons" in text
 
 

@@ -28,7 +28,7 @@ from torch.utils._pytree import tree_leaves
 
 from crossover.machine.nvml import ask, open_gpu
 from crossover.measurement.memory.memory_host import measure_host
-from crossover.measurement.step.modules import buffers_of, parameters_of
+from crossover.measurement.modules import buffers_of, parameters_of
 
 STEPS = 2
 """Number of steps. The second runs with the gradients and the optimizer state that the first leaves."""

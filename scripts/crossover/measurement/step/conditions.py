@@ -18,8 +18,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from crossover.config.words import DEVICES
+from crossover.measurement.modules import parameters_of
 from crossover.measurement.step.devices import OpenDevice
-from crossover.measurement.step.modules import parameters_of
 from crossover.measurement.step.tasks import Task
 
 PRECISION_LEAVES = ("cuda.matmul", "cudnn.conv", "cudnn.rnn", "mkldnn.matmul", "mkldnn.conv", "mkldnn.rnn")

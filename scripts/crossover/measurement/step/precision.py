@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from crossover.errors import UnsupportedError
-from crossover.measurement.step.modules import move, parameters_of
+from crossover.measurement.modules import move, parameters_of
 
 Model = TypeVar("Model", bound=nn.Module)
 

@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from crossover.errors import UnsupportedError
-from crossover.measurement.step.modules import parameters_of, set_mode
+from crossover.measurement.modules import parameters_of, set_mode
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.trees import Change, map_plain, map_tensors, tensors_of
 

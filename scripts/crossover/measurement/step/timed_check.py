@@ -15,6 +15,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
+from crossover.measurement.modules import buffers_of, parameters_of, tensors_in
 from crossover.measurement.step.check_modes import RoundingNoise
 from crossover.measurement.step.correctness import (
     NOISE_MARGIN,
@@ -26,7 +27,6 @@ from crossover.measurement.step.correctness import (
 )
 from crossover.measurement.step.endings import is_out_of_memory
 from crossover.measurement.step.execution import Execution, observed
-from crossover.measurement.step.modules import buffers_of, parameters_of, tensors_in
 from crossover.measurement.step.tasks import Answer, Errors, Task
 
 STEPS = 4

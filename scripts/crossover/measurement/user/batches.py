@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, default_colla
 
 from crossover import Step
 from crossover.errors import UserError
-from crossover.measurement.step.modules import modules_of
+from crossover.measurement.modules import modules_of
 from crossover.measurement.step.trees import tensors_of
 
 Batch = tuple[Any, Any]

@@ -28,8 +28,8 @@ from crossover.config.models import Model, Table
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import InvalidError, UnsupportedError, UserError
+from crossover.measurement.modules import call_own_to, modules_of, parameters_of, set_mode, tensors_in
 from crossover.measurement.step.endings import early_end, is_lacking
-from crossover.measurement.step.modules import call_own_to, modules_of, parameters_of, set_mode, tensors_in
 from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
 from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, parameter_count
 from crossover.measurement.step.trees import Change, change_tensors, map_plain, map_tensors, same_values, tensors_of

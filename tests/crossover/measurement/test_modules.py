@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from crossover.measurement.step.modules import buffers_of, modules_of, parameters_of, set_mode
+from crossover.measurement.modules import buffers_of, modules_of, parameters_of, set_mode
 from crossover.measurement.step.precision import Arithmetic
 
 DOUBLE = Arithmetic(torch.device("cpu"), torch.float64)
