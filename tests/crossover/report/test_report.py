@@ -302,7 +302,7 @@ def test_a_reference_has_its_version_of_torch_and_uncommitted_changes(rows: pd.D
     assert words in unescape((page.folder / "summary.md").read_text()).replace("\\", "")
 
 
-def test_a_reference_beside_the_only_cpu_is_listed_and_compared_but_not_ranked(
+def test_beside_the_only_cpu_a_reference_is_compared_but_not_ranked(
     rows: pd.DataFrame, tmp_path: Path
 ) -> None:
     """This CPU takes 4 us per neuron, the reference's CPU 1 us, and its GPU 0.4 ms, out of memory at 8,000."""
