@@ -393,6 +393,7 @@ def _fastest_candidates(
         times = [SampleMean.of_interval(interval_of(row, "step_time{}_s"), row["trials"]) for row in rows]
         choice = choose(times, next(iter(np.flatnonzero(is_plain).tolist()), None), together)
         best, baseline = rows[choice.chosen], rows[choice.baseline]
+        names = candidate_names([best, baseline], candidates)
         answers.append(
             {
                 "kind": "setting",
@@ -401,8 +402,8 @@ def _fastest_candidates(
                 **ratio_columns(choice.ratio),
                 "device": side_word(best["device"]),
                 "place": name_by(best, [along]),
-                "winner": _candidate_words(best, candidates),
-                "loser": _candidate_words(baseline, candidates),
+                "winner": names[0],
+                "loser": names[1],
                 "winner_s": best["step_time_s"],
                 "loser_s": baseline["step_time_s"],
                 **with_flags(trials_columns(min(best["trials"], baseline["trials"])), pd.DataFrame([best, baseline])),
@@ -455,11 +456,13 @@ def _fastest_of(chosen: pd.DataFrame, candidates: pd.DataFrame, row: Mapping[str
     shown = chosen[_in_bracket(chosen[row["x_axis"]], row)]
     if shown.empty:
         shown = pd.concat([chosen.head(1), chosen.tail(1)])
-    return list(dict.fromkeys(_candidate_words(candidate, candidates) for candidate in records(shown)))
+    return list(dict.fromkeys(candidate_names(records(shown), candidates)))
 
 
-def _candidate_words(candidate: dict[str, Any], candidates: pd.DataFrame) -> str:
+def candidate_names(shown: Sequence[dict[str, Any]], candidates: pd.DataFrame) -> list[str]:
+    """The name of each row: 'eager on 1 core', 'eager on all cores'. Cores are named if a row has a number of them."""
     axes = [axis for axis in CANDIDATE_AXES if axis != "device"]
     named = [axis for axis in axes if axis == "execution" or candidates[axis].nunique() > 1]
-    cores = [side_word(candidate["side"]).partition(" ")[2]] if threads_of_side(candidate["side"]) else []
-    return ", ".join([name_by(candidate, named), *cores])
+    on_cores = any(threads_of_side(row["side"]) for row in shown)
+    cores = [side_word(row["side"]).partition(" ")[2] or "on all cores" if on_cores else "" for row in shown]
+    return [f"{name_by(row, named)} {on}".strip() for row, on in zip(shown, cores, strict=True)]

@@ -12,12 +12,14 @@ import pandas as pd
 import pytest
 from scipy.interpolate import PchipInterpolator
 
+from crossover.answers.crossovers import candidate_names
 from crossover.answers.memory import memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import CAVEATS, KINDS, by_importance, flags_of
 from crossover.config.statuses import FLAGS
 from crossover.report.study_rows import bar_of, row_of
 from crossover.report.templates import alike, environment_of
+from crossover.statistics.best import CANDIDATE_AXES
 from crossover.statistics.cells import summarise
 from crossover.statistics.quality import quality_table
 from crossover.tables.columns import Training, arrow_schema
@@ -755,6 +757,13 @@ def test_tuned_devices_have_configurations_and_a_shifted_crossover(series: Row, 
     assert best["low"] < 500 < best["high"]
     assert (best["trials"], best["caveats"], best["unit"]) == (3, [], "linear layers")
     assert only(answered, "crossover") == only(answers(series(5e-3)), "crossover")
+
+
+def test_a_configuration_on_fewer_cores_is_told_from_one_on_all() -> None:
+    shown = [{"execution": "eager", "side": side} for side in ("cpu-1", "cpu")]
+    candidates = pd.DataFrame(shown).assign(**dict.fromkeys(CANDIDATE_AXES, "alike"))
+    assert candidate_names(shown, candidates) == ["eager on 1 core", "eager on all cores"]
+    assert candidate_names(shown[1:], candidates) == ["eager"]
 
 
 def test_a_series_with_a_side_ahead_comes_first(row: Row) -> None:

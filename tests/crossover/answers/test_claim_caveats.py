@@ -61,7 +61,9 @@ def test_a_claim_has_the_caveats_of_the_cells_that_it_rests_on(
     assert answer["caveats"] == caveats
 
 
-def test_a_busy_machine_is_said_once_a_study_and_beside_each_claim(row: Row, tmp_path: Path) -> None:
+def test_a_summary_says_busy_once_a_study_and_beside_each_claim_and_explains_its_series(
+    row: Row, tmp_path: Path
+) -> None:
     """All cells had other programs beside them; the table of answers has the caveat on each answer."""
     rows = [
         row(device=device, size=size, parameters=size, trial=trial, protocol=protocol, flag_names=["busy_host"])
@@ -83,3 +85,5 @@ def test_a_busy_machine_is_said_once_a_study_and_beside_each_claim(row: Row, tmp
         assert text.count("On a busy machine: ") == 1, name
         assert text.index("On a busy machine: ") < text.index("GPU faster above"), name
         assert "; busy machine" in text, name
+    series = "resident (already on the device), as published (as in the published source)"
+    assert f"say where the data of a step come from: {series}\n" in (tmp_path / "summary.md").read_text()
