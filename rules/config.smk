@@ -33,12 +33,12 @@ with one_line_errors():
     SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere
     # Pairs of a study and a kind of figure.
     FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
+    # Snakemake's own records may be missing, for example in a copy of the results.
+    OUTDATED = outdated_results(Path(RESULTS), JOBS.key_of_result) if RUN.is_main else {}
     if RUN.is_main:
-        # Snakemake's own records may be missing, for example in a copy of the results.
-        outdated, reasons = outdated_results(Path(RESULTS), JOBS.key_of_result)
-        RUN.measure_again(DAG, [*outdated, *outdated_datasets(Path(RESULTS), JOBS.dataset_keys)])
-        if outdated:
-            tell(f"Note: {reasons_text(len(outdated), reasons)}")
+        RUN.measure_again(DAG, [*OUTDATED, *outdated_datasets(Path(RESULTS), JOBS.dataset_keys)])
+        if planned := {path: OUTDATED[path] for path in PLAN.results_of_grid if path in OUTDATED}:
+            tell(f"Note: {reasons_text(planned)}")
         for note in notes_before_run(CONFIG, MACHINE, REFERENCES, SHIPPED, SEVERAL_HOSTS):
             tell(note)
 

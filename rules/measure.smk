@@ -8,6 +8,9 @@ OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
 # The folder of a cell, as in `Cell.path`; a search is for all batch sizes.
 CELL = f"{{study}}/{{workload}}/{{variant}}/{{protocol}}/batch-{{batch_size}}/{{precision}}/{{execution}}/size-{{size}}/{CLASS}{{device}}"
 CELL_OF_SEARCH = CELL.replace("batch-{batch_size}/", "")
+ROW = f"{RESULTS}/cells/{CELL}/trial-{{trial}}{{again}}.parquet"
+TRAINING = f"{RESULTS}/trainings/{CELL}/seed-{{seed}}.parquet"
+SEARCH = f"{RESULTS}/largest_batch/{CELL_OF_SEARCH}.json"
 
 
 rule make_dataset:
@@ -34,10 +37,9 @@ rule make_dataset:
 rule measure_cell:
     input:
         script=ancient(get_file("scripts/measure_cell.py")),
-        # A dataset counts by its content, which is part of the key.
-        dataset=ancient(get_dataset),
+        dataset=get_dataset(ROW),
     output:
-        row=f"{RESULTS}/cells/{CELL}/trial-{{trial}}{{again}}.parquet",
+        row=ROW,
     log:
         f"{RESULTS}/logs/measure_cell/{CELL}/trial-{{trial}}{{again}}.log",
     priority: ROUNDS.priority
@@ -60,10 +62,9 @@ rule measure_cell:
 rule train_model:
     input:
         script=ancient(get_file("scripts/train_model.py")),
-        # A dataset counts by its content, which is part of the key.
-        dataset=ancient(get_dataset),
+        dataset=get_dataset(TRAINING),
     output:
-        row=f"{RESULTS}/trainings/{CELL}/seed-{{seed}}.parquet",
+        row=TRAINING,
     log:
         f"{RESULTS}/logs/train_model/{CELL}/seed-{{seed}}.log",
     conda:
@@ -85,10 +86,9 @@ rule train_model:
 rule find_largest_batch:
     input:
         script=ancient(get_file("scripts/find_largest_batch.py")),
-        # A dataset counts by its content, which is part of the key.
-        dataset=ancient(get_dataset),
+        dataset=get_dataset(SEARCH),
     output:
-        search=f"{RESULTS}/largest_batch/{CELL_OF_SEARCH}.json",
+        search=SEARCH,
     log:
         f"{RESULTS}/logs/find_largest_batch/{CELL_OF_SEARCH}.log",
     conda:

@@ -99,6 +99,7 @@ def add_process_options(group: argparse._ActionsContainer) -> None:
     group.add_argument("--time-limit-s", default=300.0, type=seconds_above_0, help="seconds for each measuring process")
     group.add_argument("--limit-note", type=Path, help="file in which to note that the time limit ended the job")
     group.add_argument("--plan-key", help="hash of what the run was planned with, kept in the result")
+    group.add_argument("--written-files", help="record of the files that the model's code writes, which are no inputs")
     isolation = "server: fork the measuring process from a preloaded server on this host; process: start a fresh one"
     group.add_argument("--isolation", default="auto", choices=["auto", "server", "process"], help=isolation)
 

@@ -26,6 +26,7 @@ from crossover.config.models import Model
 from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
 from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of
 from crossover.machine.sources import Source, read_source
+from crossover.machine.written_files import WrittenFiles
 
 LIBRARY = Path(__file__).parents[2]
 """The folder that contains package `crossover`."""
@@ -103,8 +104,17 @@ class _Location:
     """Folders of a package's modules; empty if the module is not a package."""
 
 
-def code_of(kind: str, workload: str, modules: Modules | None = None, model: Model | None = None) -> Code:
-    """Return the current code of a kind of job for a workload or a user's model; `modules` is a cache."""
+def code_of(
+    kind: str,
+    workload: str,
+    modules: Modules | None = None,
+    model: Model | None = None,
+    written: Path | None = None,
+) -> Code:
+    """Return the current code of a kind of job for a workload or a user's model.
+
+    `modules` is a cache, and `written` the record of files that measuring processes have written.
+    """
     modules = modules or Modules()
     files = modules.imported_by(SERVER, WORK[kind][0]).files
     user_module = "user.function" if model is not None and model.is_function else "user.model"
@@ -116,7 +126,9 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
     digests = _digests(files | added)
     if model is not None:
         beside = Modules(model.file.parent if model.file else Path.cwd())
-        of_model = _used_by(beside, model.file or model.origin, {*files, *added})
+        root = model.file or model.origin
+        written_files = WrittenFiles.read(written, beside.folder_of(root))
+        of_model = _used_by(beside, root, {*files, *added}, written_files)
         packages |= of_model.packages
         data = {f"data: {label}": path for label, path in of_model.data.items()}
         if model.table is not None:
@@ -127,6 +139,8 @@ def code_of(kind: str, workload: str, modules: Modules | None = None, model: Mod
         added |= files_of_model | data
         digests |= _digests(files_of_model)
         digests |= content_keys(data)
+        for label, path in data.items():
+            digests[label] = written_files.before(path, digests[label]) or digests[label]
         surroundings = {
             "variables": {variable: os.environ.get(variable) for variable in sorted(of_model.environment_variables)},
             "installed": installed_with(of_model.packages),
@@ -190,9 +204,9 @@ class Imported:
         return True
 
 
-def _used_by(modules: Modules, root: str | Path, skipped: Collection[str]) -> Imported:
+def _used_by(modules: Modules, root: str | Path, skipped: Collection[str], written: WrittenFiles) -> Imported:
     used, roots, home = Imported(), [root], modules.folder_of(root)
-    named = NamedFiles([*modules.first, Path.cwd()])
+    named = NamedFiles([*modules.first, Path.cwd()], written.is_made)
     while True:
         before = len(used.files)
         imported = modules.imported_by(*roots, skipped=skipped)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -40,7 +40,8 @@ RESULTS = "plan.json"
 
 
 class NamedFiles:
-    def __init__(self, folders: Iterable[Path]) -> None:
+    def __init__(self, folders: Iterable[Path], is_left_out: Callable[[Path], bool] = lambda _path: False) -> None:
+        self.is_left_out = is_left_out
         self.bases = list(dict.fromkeys(folders))
         """Folders to search for relative names, besides the source's folder and MOST_ABOVE folders above it."""
         self.entries: dict[Path, set[str]] = {}
@@ -50,6 +51,8 @@ class NamedFiles:
         """The files that a literal in a source in folder `beside` may name: one file, or all files below a folder."""
         for path in self._paths(text, beside):
             if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's files, whose content keeps changing
+                continue
+            if self.is_left_out(path):
                 continue
             if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a long name or a folder without access
                 yield path
@@ -61,7 +64,7 @@ class NamedFiles:
     def below(self, folder: Path) -> list[Path]:
         """Files below a folder (see MOST_LISTED), without hidden files, installed packages and results."""
         if folder not in self.listed:
-            self.listed[folder] = list(_files_below(folder))
+            self.listed[folder] = [path for path in _files_below(folder) if not self.is_left_out(path)]
         return self.listed[folder]
 
     def _paths(self, text: str, beside: Path) -> Iterator[Path]:
@@ -134,6 +137,11 @@ def digest_of(file: Path) -> str:
 def _digest(path: Path, _size: int, _changed_ns: int) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digest_of_file(file: Path) -> str:
+    """Digest of a file's content, or of samples of a large file."""
+    return digest_of(file) if file.stat().st_size <= MOST_READ_BYTES else digest_of_samples(file)
 
 
 def digest_of_samples(file: Path) -> str:

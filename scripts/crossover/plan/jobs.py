@@ -29,6 +29,7 @@ from crossover.errors import failures
 from crossover.machine.code_key import Code, Modules, code_of, digests_of
 from crossover.machine.discovery import Machine
 from crossover.machine.named_files import content_keys
+from crossover.machine.written_files import RECORD
 from crossover.plan.keys import Key
 from crossover.plan.run_plan import Classes, cell_of_wildcards
 from crossover.time_limits import NOTES, Note, read_notes
@@ -186,10 +187,12 @@ class Jobs:
         return as_options(axes | given)
 
     def limit(self, kind: str, wildcards: Wildcards) -> str:
-        """Options of the time limit. They affect no result, so a change of them triggers no new measurement."""
-        limit_s = self._time_limit_s(self._studies[wildcards["study"]])
+        """Options of the time limit and of records. They affect no result, so a change triggers no new measurement."""
+        study = self._studies[wildcards["study"]]
+        limit_s = self._time_limit_s(study)
         note = f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"
-        return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note}))
+        written = self._written_files if study.model else None
+        return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note, "written_files": written}))
 
     @cached_property
     def settings(self) -> dict[str, list[str]]:
@@ -275,6 +278,10 @@ class Jobs:
     def _time_limit_s(self, study: Study) -> float:
         return study.time_limit_s or self.config.time_limit_s
 
+    @property
+    def _written_files(self) -> Path:
+        return Path(self.config.results, RECORD)
+
     @cached_property
     def _studies(self) -> dict[str, Study]:
         return {study.name: study for study in self.config.studies}
@@ -289,7 +296,7 @@ class Jobs:
     @cached_property
     def _codes(self) -> Callable[[str, str, Model | None], Code]:
         modules = Modules()
-        return cache(lambda kind, workload, model: code_of(kind, workload, modules, model))
+        return cache(lambda kind, workload, model: code_of(kind, workload, modules, model, self._written_files))
 
 
 def _note(kind: str, wildcards: Wildcards) -> str:

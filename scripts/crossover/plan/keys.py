@@ -31,6 +31,7 @@ PATTERNS = {
 SPECIAL = {"batch_size": r"\d+", "size": r"\d+", "trial": r"\d+", "seed": r"\d+", "again": r"(?:-repeat-\d+)?"}
 """The wildcards that are not simply the name of a folder."""
 
+UNKNOWN = "what it was measured with is not known"
 MOST_REASONS = 4
 
 HEAD_BYTES = 2**16
@@ -64,15 +65,12 @@ def _regex(pattern: str) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: f"(?P<{match[1]}>{SPECIAL.get(match[1], '[^/]+')})", pattern)
 
 
-def outdated_results(
-    folder: Path, key_of: Callable[[str, Mapping[str, str]], Key | None]
-) -> tuple[list[str], list[str]]:
-    """The paths of results with another key than planned, and the reasons, the most frequent first.
+def outdated_results(folder: Path, key_of: Callable[[str, Mapping[str, str]], Key | None]) -> dict[str, list[str]]:
+    """The results with another key than planned, by path, each with the reasons.
 
     `key_of` gives the planned key for a kind of job and its wildcards; None if no such result is planned.
     """
-    paths: list[str] = []
-    reasons: Counter[str] = Counter()
+    outdated: dict[str, list[str]] = {}
     former: dict[str, Parts] | None = None
     for path, kind, wildcards in results_in(folder):
         planned = key_of(kind, wildcards)
@@ -80,14 +78,13 @@ def outdated_results(
             content = path.read_bytes()
         except OSError:  # Snakemake, too, reports a file that cannot be read
             continue
-        # A row's strings are plain text in its file, and reading them with Arrow would take far longer.
+        # The key is plain text in the file, and reading a row with Arrow would take far longer.
         if planned is None or planned.key.encode() in content:
             continue
         former = _former_keys(folder / "plan.json") if former is None else former
         measured = next((former[key] for key in re.findall("[0-9a-f]{32}", _text(content)) if key in former), None)
-        paths.append(str(path))
-        reasons.update(["its conditions are not known"] if measured is None else differences(measured, planned.parts))
-    return paths, [reason for reason, _ in reasons.most_common()]
+        outdated[str(path)] = [UNKNOWN] if measured is None else differences(measured, planned.parts)
+    return outdated
 
 
 def outdated_datasets(folder: Path, keys: Mapping[str, str]) -> list[str]:
@@ -126,8 +123,9 @@ def _change(before: str | None, now: str | None) -> str:
     return f" was {before}, is {now}"
 
 
-def reasons_text(count: int, reasons: Sequence[str]) -> str:
+def reasons_text(outdated: Mapping[str, Sequence[str]]) -> str:
     """The note on results that are measured again, as in '12 results are measured again: file net has changed'."""
+    reasons = [reason for reason, _ in Counter(reason for texts in outdated.values() for reason in texts).most_common()]
     more = f" and {len(reasons) - MOST_REASONS} more" if len(reasons) > MOST_REASONS else ""
-    results = "1 result is" if count == 1 else f"{count:,} results are"
+    results = "1 result is" if len(outdated) == 1 else f"{len(outdated):,} results are"
     return f"{results} measured again: {'; '.join(reasons[:MOST_REASONS])}{more}"

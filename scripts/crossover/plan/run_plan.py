@@ -189,6 +189,11 @@ class RunPlan:
         return list(dict.fromkeys(self.roofs_pattern.format(**vars(cell)) for cell in cells))
 
     @property
+    def results_of_grid(self) -> list[str]:
+        """Paths of all results that are planned from the start."""
+        return [*self.rows(self.trials_of_grid), *self.trainings, *self.planned_searches, *self.roofs]
+
+    @property
     def roofs_pattern(self) -> str:
         return self._pattern("roofs/{device}.json")
 

@@ -51,10 +51,13 @@ DEVICE_COLUMNS = (
 CONDITIONS = {
     ("machine", "device"): DEVICE_COLUMNS,
     ("machine", "study"): ("effort",),
-    ("machine", "study", "workload", "model"): ("model_key", "measurement_key", "packages"),
+    ("machine", "study", "workload", "model"): ("measurement_key", "packages"),
     ("machine", "study", "workload", "execution", "device"): ("plan_key",),
 }
-"""The columns with one value each among the rows that agree in the given axes; a null matches any value."""
+"""The columns with one value each among the rows that agree in the given axes; a null matches any value.
+
+`plan_key` stands for the model's code: `model_key` may also count files that change during a run, such as its log.
+"""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
 """Columns compared between the rows of a machine. A GPU's trials may use only a share of the cores, so numbers of

@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from crossover.errors import ASSERTED, ASSERTION, RefusedError, UserError, one_line_errors
-from crossover.machine.code_key import WORK, code_of
+from crossover.machine.code_key import WORK, Modules, code_of
 from crossover.machine.threads import confine, export_threads
 from crossover.machine.trust import may_pass
+from crossover.machine.written_files import WrittenFiles
 from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
+from crossover.measurement.process.writes import noted_writes
 from crossover.tables.columns import write_record
 
 Tell = Callable[[dict[str, Any]], None]
@@ -149,7 +151,8 @@ def do(job: Job, tell: Tell = lambda _message: None) -> Any:
     - `doing`: the user's code that is about to run, with `remedy`, the advice if it takes too long
     - `passing`: the unfinished passes after a trial's timing, with `row`, the row to keep if the process dies
     """
-    code = code_of(job.kind, job.cell.workload, model=job.cell.model)
+    record = Path(job.written_files).absolute() if job.written_files else None
+    code = code_of(job.kind, job.cell.workload, model=job.cell.model, written=record)
     module, function = WORK[job.kind]
     work = getattr(importlib.import_module(module), function)
     job = replace(
@@ -159,7 +162,14 @@ def do(job: Job, tell: Tell = lambda _message: None) -> Any:
         measurement_key=code.measurement_key,
         packages=json.dumps(code.packages),
     )
-    return work(job, tell)
+    model = job.cell.model
+    if record is None or model is None:
+        return work(job, tell)
+    home = Modules().folder_of(model.file or model.origin)
+    with noted_writes(home, Path.cwd()) as noted:
+        result = work(job, tell)
+    WrittenFiles.read(record, home).write(record, noted)
+    return result
 
 
 def main() -> None:

@@ -46,6 +46,8 @@ class Job:
     """The leased GPU."""
     cpus: list[int] | None = None
     """Logical CPUs of the measuring process; None: those of its parent."""
+    written_files: str | None = None
+    """Record of the files that the model's code writes; see `machine.written_files`."""
     plan_key: str | None = None
     environment_variables: str | None = None
     """The result of `timed_variables` as JSON."""

@@ -76,6 +76,7 @@ def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) ->
         "uuid": resources.uuid,
         "cpus": resources.cpus,
         "plan_key": options.plan_key,
+        "written_files": options.written_files,
         "environment_variables": json.dumps(timed_variables(os.environ)),
     }
 

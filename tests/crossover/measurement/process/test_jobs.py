@@ -20,6 +20,7 @@ COMMON = {
     "isolation": "server",
     "uuid": "GPU-1",
     "cpus": [0, 4],
+    "written_files": "record",
     "plan_key": "the plan's key",
     "environment_variables": "{}",
     "code_key": "a key",

@@ -1,0 +1,69 @@
+"""Note the files that the user's code writes while it is measured."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from crossover.machine.written_files import digest_or_none
+
+MODES = frozenset("wax+")
+
+
+@contextmanager
+def noted_writes(*folders: Path) -> Iterator[dict[Path, str | None]]:
+    """Note the files below some folders to which the block writes, with their digests before; None for no file.
+
+    Notes what is opened by `open`, renamed by `os`, or written by `torch.save`; each costs time only when it is called.
+    """
+    import torch  # imported here, since a trial's parent imports this module
+
+    noted: dict[Path, str | None] = {}
+
+    def note(name: Any) -> None:
+        with suppress(TypeError, ValueError, OSError):
+            path = Path(os.path.normpath(Path.cwd() / os.fsdecode(name)))
+            if path not in noted and any(map(path.is_relative_to, folders)):
+                noted[path] = digest_or_none(path)
+
+    def opening(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def opened(file: Any, mode: Any = "r", *arguments: Any, **options: Any) -> Any:
+            if not isinstance(file, int) and not MODES.isdisjoint(mode):
+                note(file)
+            return function(file, mode, *arguments, **options)
+
+        return opened
+
+    def naming(function: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a function whose second argument is the file that it writes."""
+
+        @functools.wraps(function)
+        def named(*arguments: Any, **options: Any) -> Any:
+            for name in [*arguments[1:2], *(options[key] for key in ("f", "dst") if key in options)]:
+                note(name)
+            return function(*arguments, **options)
+
+        return named
+
+    wrappers = (
+        (builtins, "open", opening),
+        (io, "open", opening),
+        (os, "rename", naming),
+        (os, "replace", naming),
+        (torch, "save", naming),
+    )
+    functions = [getattr(owner, name) for owner, name, _ in wrappers]
+    for (owner, name, wrap), function in zip(wrappers, functions, strict=True):
+        setattr(owner, name, wrap(function))
+    try:
+        yield noted
+    finally:
+        for (owner, name, _), function in zip(wrappers, functions, strict=True):
+            setattr(owner, name, function)

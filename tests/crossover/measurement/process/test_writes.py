@@ -1,0 +1,97 @@
+"""What a model writes while it is measured is no input; what others write later is one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from crossover.config.models import Model
+from crossover.config.workloads import OWN
+from crossover.machine.code_key import Code, code_of
+from crossover.machine.written_files import WrittenFiles
+from crossover.measurement.process.writes import noted_writes
+
+
+def append(path: Path) -> None:
+    with path.open("a") as log:
+        log.write("a line\n")
+
+
+def replace(path: Path) -> None:
+    path.with_name("temporary").write_text("new")
+    os.replace(path.with_name("temporary"), path)
+
+
+WRITERS: dict[str, Callable[[Path], None]] = {
+    "file.npy": lambda path: np.save(path, np.zeros(2)),
+    "file.log": append,
+    "file.pt": lambda path: torch.save({"weight": torch.zeros(2)}, str(path)),
+    "file.json": replace,
+}
+
+
+class Bench:
+    """A folder with a model that names a file, and the record of a results folder."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.file, self.record = folder, folder / name, folder / "results" / "written_files.json"
+        self.record.parent.mkdir()
+        (folder / "results" / "plan.json").write_text("{}")
+        (folder / "other.txt").write_text("other")
+        (folder / "net.py").write_text(f"open('{name}')\n")
+
+    def code(self) -> Code:
+        model = Model(str(self.folder / "net.py"), "build")
+        return code_of("trial", OWN, model=model, written=self.record)
+
+    def measure(self, write: Callable[[Path], None]) -> None:
+        with noted_writes(self.folder) as noted:
+            write(self.file)
+        (self.folder / "temporary").unlink(missing_ok=True)
+        WrittenFiles.read(self.record, self.folder).write(self.record, noted)
+
+
+@pytest.fixture(params=WRITERS)
+def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    folder = tmp_path.resolve()
+    monkeypatch.chdir(folder)
+    return Bench(folder, request.param)
+
+
+def test_a_file_that_the_model_writes_does_not_change_its_keys(bench: Bench) -> None:
+    before = bench.code()
+    for _ in range(3):
+        bench.measure(WRITERS[bench.file.name])
+        after = bench.code()
+        assert (after.key, after.model_key) == (before.key, before.model_key)
+
+
+def test_an_existing_file_counts_as_it_was_before_the_model_wrote_to_it(bench: Bench) -> None:
+    bench.file.write_text("of the user")
+    before = bench.code()
+    bench.measure(WRITERS[bench.file.name])
+    assert bench.code().key == before.key
+
+
+def test_what_others_write_later_is_an_input(bench: Bench) -> None:
+    before = bench.code()
+    bench.measure(WRITERS[bench.file.name])
+    bench.file.write_text("by the user")
+    edited = bench.code()
+    assert edited.key != before.key
+    bench.measure(WRITERS[bench.file.name])
+    assert bench.code().key == edited.key
+
+
+def test_a_read_is_not_noted_and_the_functions_are_restored(tmp_path: Path) -> None:
+    (tmp_path / "input.txt").write_text("x")
+    functions = (open, os.rename, os.replace, torch.save)
+    with noted_writes(tmp_path) as noted:
+        (tmp_path / "input.txt").read_text()
+    assert noted == {}
+    assert (open, os.rename, os.replace, torch.save) == functions

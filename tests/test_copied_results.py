@@ -1,0 +1,50 @@
+"""Results that were copied without Snakemake's records are measured again only if their key differs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from workflow_copy import WorkflowCopy
+
+pytestmark = pytest.mark.slow
+
+
+def copied(run: WorkflowCopy, path: Path) -> WorkflowCopy:
+    """A copy with new times, the oldest in cells/, and without Snakemake's records."""
+    copy = WorkflowCopy.copy_of(run, path)
+    shutil.rmtree(path / ".snakemake")
+    for number, file in enumerate(sorted(copy.results.rglob("*"))):
+        os.utime(file, (1.7e9 + number, 1.7e9 + number))
+    return copy
+
+
+def test_copied_results_are_measured_again_exactly_if_their_key_differs(tmp_path: Path) -> None:
+    run = WorkflowCopy(tmp_path / "run")
+    run.pretend(devices=["cpu"])
+    run.run()
+    trials = len([*run.results.rglob("trial-*.parquet")])
+    assert trials
+    copy = copied(run, tmp_path / "copy")
+    assert copy.would_run()["measure_cell"] == 0
+    copy.config(seed=3)
+    done = copy.run("--dry-run")
+    assert f"{trials} results are measured again: --seed was 0, is 3" in done
+    assert copy.would_run()["measure_cell"] == trials
+    copy.run()
+    assert len(copy.notes()) == 2 * trials
+    shutil.rmtree(copy.path / ".snakemake")
+    assert copy.would_run()["measure_cell"] == 0
+
+
+def test_a_target_does_not_measure_the_outdated_results_of_others(tmp_path: Path) -> None:
+    run = WorkflowCopy(tmp_path / "run")
+    run.pretend(devices=["cpu"])
+    run.run()
+    copy = copied(run, tmp_path / "copy")
+    copy.config(seed=3)
+    row = next(copy.results.rglob("trial-1.parquet")).relative_to(copy.path)
+    assert copy.would_run(str(row))["measure_cell"] == 1
