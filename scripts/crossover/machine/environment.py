@@ -22,7 +22,7 @@ UNTIMED = re.compile(
     r"(?!LD_).*_(HOME|PATH|DIR|VERSION)|NVIDIA_(REQUIRE_.*|DRIVER_CAPABILITIES|PRODUCT_NAME)|"
     r"PYTHON(?!(OPTIMIZE|MALLOC|DEVMODE|HASHSEED|TRACEMALLOC|ASYNCIODEBUG|PROFILEIMPORTTIME|_GIL|_JIT)$).*"
 )
-"""Those that change no time, or that a row has in another column."""
+"""Variables among these that change no time, or that a row has in another column."""
 
 
 def loaded_variables(environment: Mapping[str, str]) -> dict[str, str]:
