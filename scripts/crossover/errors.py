@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from crossover.files import atomic_path
+from crossover.files import atomic_path, relative_path, working_folder
 
 STOPPED = "stopped by a signal"
 """Start of the last line of a job that a signal asked to stop, which is no failure."""
@@ -63,7 +63,7 @@ def shown_text(text: str) -> str:
 
 def shown_path(path: Path) -> str:
     """Format a path for a message: relative if it lies below the working directory."""
-    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+    return relative_path(path) if path.is_relative_to(working_folder()) else str(path)
 
 
 def allowed_names(name: str, names: Sequence[str]) -> str:

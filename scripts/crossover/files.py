@@ -10,6 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+def working_folder() -> Path:
+    """The working directory; if it is gone, which Python allows too, the path that it had."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.environ.get("PWD", "/"))
+
+
+def relative_path(path: Path | str) -> str:
+    """A path relative to the working directory, for messages."""
+    return os.path.relpath(path, working_folder())
+
+
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path with the same suffix; rename it to `path` if the block succeeds, else delete it."""

@@ -15,7 +15,7 @@ from crossover.config.study_files import OF_ONE_STUDY, read_study, study_file, s
 from crossover.config.validation import Layer, Locator, check, joined
 from crossover.config.words import HERE
 from crossover.errors import UserError, allowed_names, shown_path
-from crossover.files import why_not_writable
+from crossover.files import why_not_writable, working_folder
 
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
 """Folders of the workflow itself, in which results are not allowed."""
@@ -181,7 +181,7 @@ def _check_results(results: str, workflow: Path, locate: Locator) -> None:
     problem = None
     if not existing.is_dir():
         problem = f"cannot be made, since {shown_path(existing)} is not a folder"
-    elif Path.cwd().is_relative_to(folder.resolve()):
+    elif working_folder().is_relative_to(folder.resolve()):
         problem = "contains the working directory"
     elif any(folder.resolve().is_relative_to(workflow.resolve() / name) for name in OWN_FOLDERS):
         problem = "belongs to the workflow itself"

@@ -30,6 +30,7 @@ from crossover.config.signatures import (
     parsed,
 )
 from crossover.errors import UserError, shown_value
+from crossover.files import relative_path
 
 LIBRARIES = {"torchvision": "pixels on each side", "timm": "pixels on each side", "transformers": "layers"}
 """Libraries of named models, and what the sizes of their models count."""
@@ -110,6 +111,11 @@ class Model:
         return Path(self.origin) if self.origin.endswith(".py") else None
 
     @property
+    def folders(self) -> list[Path]:
+        """Folders from which the file imports: that of the file itself, as in a script, and that of a link to it."""
+        return list(dict.fromkeys([self.file.resolve().parent, self.file.parent])) if self.file else []
+
+    @property
     def source(self) -> str:
         """Origin and name, as in the config."""
         return f"{self.origin}:{self.name}"
@@ -117,7 +123,7 @@ class Model:
     @property
     def shown(self) -> str:
         """Origin and name for messages, rows and options, with the file relative to the working directory."""
-        return f"{os.path.relpath(self.origin)}:{self.name}" if self.file else self.source
+        return f"{relative_path(self.origin)}:{self.name}" if self.file else self.source
 
     @property
     def title(self) -> str:
@@ -164,7 +170,7 @@ def _model_of(origin: str, name: str, file: Path) -> Model:
     if definition.is_exact and arguments.missing:
         allowed = FUNCTION_SIGNATURE if takes else SIGNATURE
         raise UserError(
-            f"{os.path.relpath(definition.file)}: line {definition.line}: {name}{definition.signature} needs "
+            f"{relative_path(definition.file)}: line {definition.line}: {name}{definition.signature} needs "
             f"{', '.join(arguments.missing)}, which Crossover does not pass; allowed: {allowed}; give "
             f"{arguments.missing[0]} a default, or call it batch_size if it is the batch size"
         )
@@ -219,7 +225,7 @@ def _constant(file: Path, name: str) -> tuple[str, Any] | None:
     """Where a constant is assigned, for messages, and its literal value; None if the file does not assign it."""
     for node in parsed(file).body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-            shown = f"{os.path.relpath(file)}: line {node.lineno}: {name}"
+            shown = f"{relative_path(file)}: line {node.lineno}: {name}"
             try:
                 return shown, ast.literal_eval(node.value)
             except ValueError:
@@ -229,8 +235,9 @@ def _constant(file: Path, name: str) -> tuple[str, Any] | None:
 
 def find_file(name: str, folders: Sequence[Path], missing: str, wanted: str) -> Path:
     """The file in the first folder that has it; raises UserError, whose message begins with `missing`."""
-    paths = dict.fromkeys(os.path.relpath(folder / name) for folder in folders)
+    paths = [folder / name for folder in folders]
     file = next(filter(os.path.isfile, paths), None)
     if file is None:
-        raise UserError(f"{missing} no file {' or '.join(paths)}; give {wanted}")
-    return Path(file).resolve()
+        raise UserError(f"{missing} no file {' or '.join(dict.fromkeys(map(relative_path, paths)))}; give {wanted}")
+    # Not the file that a link leads to, which has another `__file__`.
+    return Path(os.path.normpath(file.absolute()))

@@ -10,7 +10,6 @@ import csv
 import io
 import math
 import operator
-import os
 import re
 import shlex
 import sys
@@ -38,7 +37,7 @@ from crossover.config.words import (
 )
 from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
 from crossover.errors import UserError, shown_value
-from crossover.files import why_not_writable
+from crossover.files import relative_path, why_not_writable
 
 DEVICE_CHOICES = f"{', '.join(DEVICES)}, or the CPU on fewer cores, such as {BASELINE}-1 or {BASELINE}-{HALF}"
 
@@ -106,7 +105,7 @@ def add_process_options(group: argparse._ActionsContainer) -> None:
 
 def workflow_command(*arguments: str) -> str:
     """The command that runs this workflow with Snakemake in the working directory."""
-    snakefile = os.path.relpath(Path(__file__).parents[3] / "Snakefile")
+    snakefile = relative_path(Path(__file__).parents[3] / "Snakefile")
     return shlex.join(["snakemake", *([] if snakefile == "Snakefile" else ["-s", snakefile]), *arguments])
 
 
@@ -320,7 +319,7 @@ def model_options(model: Model | None) -> dict[str, Any]:
     values |= {"unchecked": not model.checked, "may_refuse": model.may_refuse}
     if model.table is None:
         return values
-    values |= {"table": os.path.relpath(model.table.file), "targets": model.table.targets}
+    values |= {"table": relative_path(model.table.file), "targets": model.table.targets}
     line = io.StringIO()
     csv.writer(line).writerow(model.table.inputs)
     return values | {"inputs": line.getvalue().removesuffix("\r\n") or None}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from typing import Any, NoReturn
 
 from crossover.config.own_batches import Function, own_batch, own_nodes
 from crossover.errors import UserError, allowed_names
+from crossover.files import relative_path, working_folder
 
 SIGNATURE = "build(size, batch_size), or fewer of these arguments"
 DEVICE = "device"
@@ -131,7 +131,7 @@ def find_definition(file: Path, name: str, wanted: str = SIGNATURE) -> Definitio
     if name not in bound and "*" not in bound:
         functions = sorted(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
         hint = allowed_names(name, functions) if functions else f"add one: {wanted}"
-        raise UserError(f"{os.path.relpath(file)}: there is no function {name}; {hint}")
+        raise UserError(f"{relative_path(file)}: there is no function {name}; {hint}")
     try:
         return _definition(file, name, MOST_STEPS)
     except _NoFunctionError as error:
@@ -143,7 +143,7 @@ class _NoFunctionError(Exception):
 
 
 def _refuse(file: Path, node: ast.stmt, text: str, allowed: str = "a function") -> NoReturn:
-    raise _NoFunctionError(f"{os.path.relpath(file)}: line {node.lineno}: {text}; allowed: {allowed}")
+    raise _NoFunctionError(f"{relative_path(file)}: line {node.lineno}: {text}; allowed: {allowed}")
 
 
 def _definition(file: Path, name: str, steps: int) -> Definition | None:
@@ -234,13 +234,13 @@ def _of_import(file: Path, statement: ast.ImportFrom, name: str, steps: int) -> 
         folder = file.parents[statement.level - 1]
         source = module_file(module, [folder]) if module else folder / "__init__.py"
     else:
-        source = module_file(module, [file.parent])
+        source = module_file(module, [file.resolve().parent, file.parent])
     return _definition(source, imported, steps) if source is not None and source.is_file() else None
 
 
 def module_file(module: str, folders: Sequence[Path] = ()) -> Path | None:
     """The source file of a module in these folders, the working directory or on Python's path, without importing it."""
-    searched = [*map(str, folders), str(Path.cwd()), *sys.path]
+    searched = [*map(str, folders), str(working_folder()), *sys.path]
     origin = None
     for part in module.split("."):
         spec = PathFinder.find_spec(part, searched)
@@ -306,7 +306,7 @@ def _last_name(node: ast.expr) -> str:
 
 def parsed(file: Path) -> ast.Module:
     """The syntax tree of a Python file; raises UserError."""
-    shown = os.path.relpath(file)
+    shown = relative_path(file)
     try:
         return ast.parse(file.read_bytes())
     except SyntaxError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -17,6 +16,7 @@ from crossover.config.signatures import find_definition, parsed
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING, PLAIN
 from crossover.errors import UserError, shown_value
+from crossover.files import relative_path
 
 WORKLOADS_FOLDER = Path(__file__).parents[1] / "measurement" / "workloads"
 OWN = "model"
@@ -159,7 +159,7 @@ def memory_mb(workload: str, size: int) -> int:
         return BASE_MB + math.ceil(PARAMETER_BYTES * _parameter_count(workload)(size) / 1e6)
     except Exception as error:  # a user's own code
         raise UserError(
-            f"{os.path.relpath(workload_module(workload))}: parameter_count({size}) fails ({error!r}); "
+            f"{relative_path(workload_module(workload))}: parameter_count({size}) fails ({error!r}); "
             "allowed: plain arithmetic, without names of the module, that returns a whole number"
         ) from None
 
@@ -179,7 +179,7 @@ def _parameter_count(workload: str) -> Callable[[int], int]:
 
 def read_traits(module: Path) -> Traits:
     """The constants of a workload's module, which must also define FUNCTIONS; raises UserError."""
-    shown = os.path.relpath(module)
+    shown = relative_path(module)
     values: dict[str, Any] = {}
     lines: dict[str, str] = {}
     for name, node in _constants(parsed(module)):
@@ -220,7 +220,7 @@ def _check_function(module: Path, name: str, wanted: str, most: int) -> None:
     needed = [p.kind for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if len(needed) > most or Parameter.KEYWORD_ONLY in needed:
         raise UserError(
-            f"{os.path.relpath(module)}: line {definition.line}: {name}{definition.signature} needs arguments that "
+            f"{relative_path(module)}: line {definition.line}: {name}{definition.signature} needs arguments that "
             f"Crossover does not pass; allowed: {wanted}"
         )
 

@@ -23,6 +23,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from crossover.config.models import Model
+from crossover.files import working_folder
 from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
 from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of
 from crossover.machine.sources import Source, read_source
@@ -125,7 +126,7 @@ def code_of(
     surroundings: dict[str, Mapping[str, str | None]] = {}
     digests = _digests(files | added)
     if model is not None:
-        beside = Modules(model.file.parent if model.file else Path.cwd())
+        beside = Modules(*(model.folders or [working_folder()]))
         root = model.file or model.origin
         written_files = WrittenFiles.read(written, beside.folder_of(root))
         of_model = _used_by(beside, root, {*files, *added}, written_files)
@@ -206,7 +207,7 @@ class Imported:
 
 def _used_by(modules: Modules, root: str | Path, skipped: Collection[str], written: WrittenFiles) -> Imported:
     used, roots, home = Imported(), [root], modules.folder_of(root)
-    named = NamedFiles([*modules.first, Path.cwd()], written.is_made)
+    named = NamedFiles([*modules.first, working_folder()], written.is_made)
     while True:
         before = len(used.files)
         imported = modules.imported_by(*roots, skipped=skipped)
@@ -261,7 +262,7 @@ def _label(file: Path, home: Path) -> str:
     common = Path(os.path.commonpath([file, home]))
     if common == Path(common.anchor):
         return str(file)
-    return Path(os.path.relpath(file, common if common == Path.cwd() else home)).as_posix()
+    return Path(os.path.relpath(file, common if common == working_folder() else home)).as_posix()
 
 
 def _files_of_module(name: str, named: NamedFiles) -> Iterator[Path]:
@@ -285,7 +286,7 @@ class Modules:
 
     def __init__(self, *first: Path) -> None:
         self.first = first
-        self.path = [*map(str, self.first), str(LIBRARY), str(Path.cwd()), *filter(None, sys.path)]
+        self.path = [*map(str, self.first), str(LIBRARY), str(working_folder()), *filter(None, sys.path)]
         self.locations: dict[tuple[str, tuple[str, ...]], _Location | None] = {}
         self.followed: dict[str, bool] = {}
 
@@ -319,7 +320,7 @@ class Modules:
     def folder_of(self, root: str | Path) -> Path:
         """The folder of a file or module; the working directory for a module that is not found."""
         location = self._locate(root) if isinstance(root, str) else _Location(root, ())
-        return location.file.parent if location and location.file else Path.cwd()
+        return location.file.parent if location and location.file else working_folder()
 
     def _imports(self, file: Path, package: str, start: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Each module that a file imports, with the folders to search; no folders means Python's path.

@@ -97,6 +97,7 @@ class FreshProcess(Child):
         self.process = subprocess.Popen(
             [*entry("child"), job.to_json(), *map(str, descriptors)],
             stdin=subprocess.DEVNULL,
+            cwd=existing_folder(),
             env=WITHOUT_THREADS | environment,
             pass_fds=descriptors,
             start_new_session=True,
@@ -109,6 +110,14 @@ class FreshProcess(Child):
             return Ending.of(self.process.wait(wait_s))
         except subprocess.TimeoutExpired:
             return None
+
+
+def existing_folder() -> str:
+    """The folder for a measuring process: the working directory or, if it is gone, the root, since MKL needs one."""
+    try:
+        return os.getcwd()  # noqa: PTH109 - as a text
+    except FileNotFoundError:
+        return "/"
 
 
 def preloaded_by(job: Job) -> str:
@@ -141,7 +150,7 @@ class ForkedProcess(Child):
     def _order(self, job: Job, environment: dict[str, str], path: Path) -> int:
         if job.cpus is None:
             job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # otherwise it would run on the server's CPUs
-        order = {"job": job.to_json(), "environment": environment, "folder": str(Path.cwd())}
+        order = {"job": job.to_json(), "environment": environment, "folder": existing_folder()}
         send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages])
         answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
         if "child" in answer:
@@ -217,6 +226,7 @@ def _start(path: Path, key: str, preloaded: str, environment: dict[str, str]) ->
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
+            cwd=existing_folder(),
             env=WITHOUT_THREADS | environment | ONE_THREAD,
             start_new_session=True,
         )

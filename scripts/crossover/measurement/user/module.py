@@ -11,7 +11,6 @@ import argparse
 import importlib
 import importlib.util
 import inspect
-import os
 import re
 import sys
 import traceback
@@ -29,6 +28,7 @@ from torch import nn
 from crossover.config.models import LIBRARIES, Model
 from crossover.config.signatures import SIGNATURE, Arguments
 from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY_ADVICE, SHARED_MEMORY_FULL, UserError, allowed_names
+from crossover.files import relative_path, working_folder
 from crossover.machine.code_key import LIBRARY
 from crossover.machine.installed import STANDARD_LIBRARY
 from crossover.measurement.step.conditions import changes, read_switches
@@ -67,7 +67,7 @@ def location_of(error: BaseException, model: Model) -> str:
     if WORKER in str(error):
         lines += [(Path(name), int(number)) for name, number in WORKER_LINES.findall(str(error))]
     user_lines = [line for line in lines if line[0] == file] or [line for line in lines if _is_users_file(line[0])]
-    return f"{os.path.relpath(user_lines[-1][0])}: line {user_lines[-1][1]}" if user_lines else model.shown
+    return f"{relative_path(user_lines[-1][0])}: line {user_lines[-1][1]}" if user_lines else model.shown
 
 
 def _is_users_file(file: Path) -> bool:
@@ -99,7 +99,7 @@ def _shadowed(name: str) -> str | None:
         for file in (folder / f"{top}.py", folder / top / "__init__.py"):
             if file.is_file() and (origin is None or not file.samefile(origin)):
                 owner = "Python" if top in sys.stdlib_module_names else "an installed package"
-                return f"{os.path.relpath(file)} is hidden by the module {top} of {owner}: rename it"
+                return f"{relative_path(file)} is hidden by the module {top} of {owner}: rename it"
     return None
 
 
@@ -121,7 +121,7 @@ def _advice_on_package(error: BaseException, model: Model) -> str:
         package = package.parent
     parts = file.relative_to(package.parent).with_suffix("").parts
     module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-    where = "" if package.parent == Path.cwd() else f" from the folder {package.parent}"
+    where = "" if package.parent == working_folder() else f" from the folder {package.parent}"
     return f"; name it as a module of its package: {module}:{model.name}{where}"
 
 
@@ -199,7 +199,7 @@ def _module(model: Model) -> ModuleType:
 
     Changes of the default dtype are allowed; `model.py` handles them.
     """
-    search_in(*([model.file.parent] if model.file else []), Path.cwd())
+    search_in(*model.folders, working_folder())
     before = {name: value for name, value in read_switches().items() if name != "default_dtype"}
     try:
         with _as_a_library(model):

@@ -116,6 +116,19 @@ def test_one_server_without_threads_forks_with_any_number_of_threads(
     assert early.num_threads() == 1
 
 
+@pytest.mark.parametrize("isolation", ["server", "process"])
+def test_a_trial_runs_if_the_working_directory_is_gone(
+    tmp_path: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch, isolation: str
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    row = measured(replace(job, isolation=isolation))
+    monkeypatch.chdir(tmp_path)
+    assert (row["status"], row["isolation"]) == ("ok", isolation)
+
+
 POOLS = """
 import numpy, pyarrow, threadpoolctl, torch
 from crossover.measurement.process.child import resize_thread_pools

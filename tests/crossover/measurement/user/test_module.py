@@ -13,8 +13,10 @@ from textwrap import dedent
 import pytest
 import torch
 
-from crossover.config.models import Model
+from crossover.config.models import Model, find_file
+from crossover.config.workloads import OWN
 from crossover.errors import ASSERTION, SHARED_MEMORY_ADVICE
+from crossover.machine.code_key import code_of
 from crossover.measurement.user import module as user_module
 from crossover.measurement.user.module import cause_of, function_of, location_of
 from user_errors import error_line
@@ -212,3 +214,35 @@ def test_a_setting_changed_by_the_import_is_named_with_its_key(setter: str, name
         torch.set_default_device("cpu")
     assert line.startswith(f"net.py:build: the import changes a setting: {name} changed from ")
     assert line.endswith("it imports, must not set it" + (f"; set {key} in the config instead" if key else ""))
+
+
+def test_a_file_reached_through_a_link_imports_and_reads_what_is_beside_it_as_python_does(tmp_path: Path) -> None:
+    """A script's imports are those beside the real file, a module's those beside the link; `__file__` is the link."""
+    real, link = tmp_path / "real", tmp_path / "project" / "links"
+    for folder in (real, link):
+        folder.mkdir()
+    (real / "net.py").write_text(
+        "from of_real import A\nfrom of_link import B\nhere = __file__\ndef build(): return A, B"
+    )
+    (real / "of_real.py").write_text("A = 1")
+    (link / "of_link.py").write_text("B = 2")
+    (link / "net.py").symlink_to(real / "net.py")
+    found = find_file("links/net.py", [Path()], "", "")
+    linked = Model(str(found), "build")
+    assert function_of(linked)(1, 1) == (1, 2)
+    assert user_module._module(linked).here == str(link / "net.py")
+    before = code_of("trial", OWN, model=linked).model_key
+    (real / "of_real.py").write_text("A = 10")
+    changed = code_of("trial", OWN, model=linked).model_key
+    (link / "of_link.py").write_text("B = 20")
+    assert len({before, changed, code_of("trial", OWN, model=linked).model_key}) == 3
+
+
+def test_a_model_is_named_if_the_working_directory_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(net="def build(): return 1")
+    built, gone = model("net.py:build"), tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.setenv("PWD", str(Path.cwd()))
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert (built.shown, function_of(built)(1, 1)) == ("net.py:build", 1)
