@@ -29,14 +29,14 @@ class Plan:
     trainings: Sequence[str]
     searches: Sequence[str]
     """Paths of the searches for the largest batch that studies ask for."""
-    keys: Sequence[Mapping[str, Any]]
-    """The expected keys of all results, with their parts; see `crossover.plan.keys`."""
     several_hosts: bool
     """Whether rows of one device may come from several hosts, as on a cluster."""
     references: Sequence[str]
     """Folders of the reference machines with which the run is compared."""
     note: str | None
     """Reason why a GPU of this machine cannot be used; None if there is no such GPU, or if the config names devices."""
+    keys: Sequence[Mapping[str, Any]] = ()
+    """The expected keys of all results, with their parts (see `crossover.plan.keys`); empty in the plan of an earlier version."""
 
     @property
     def expected_keys(self) -> set[str]:
@@ -53,7 +53,7 @@ def read(path: Path) -> Plan:
     """Read a plan; raises UserError if the file is not a plan."""
     values = read_json(path, "plan")
     try:
-        return Plan(**{field.name: values[field.name] for field in fields(Plan)})
+        return Plan(**{"keys": ()} | {field.name: values[field.name] for field in fields(Plan) if field.name in values})
     except (KeyError, TypeError):
         raise UnreadableError(path, "not the plan of a run") from None
 

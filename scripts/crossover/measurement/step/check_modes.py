@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from itertools import chain, repeat
+from collections.abc import Iterable
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,7 @@ VARYING_TERMS, EQUAL_TERMS = 64, 128
 """Square root of the number of terms that vary, and number of equal terms, whose sum rounds no more than noise does."""
 
 LARGEST_SHARE = 0.01
+"""Largest share of noise because of a long sum."""
 
 PERIOD = 65537
 """Elements after which the noise repeats; prime, so that rows of usual lengths get different noise."""
@@ -105,13 +107,11 @@ class RoundingNoise(TorchDispatchMode):
         results = func(*args, **(kwargs or {}))
         if any(map(_has_fractions, tree_leaves((args, kwargs)))):
             returned = results if isinstance(results, tuple | list) else (results,)
-            growth = _growth_in_sums(func, args) if self.sums_round else ()
-            for tensor, declared, factor in zip(
-                returned, func._schema.returns, chain(growth, repeat(1.0)), strict=False
-            ):
+            growth = _growth_in_sums(func, args) if self.sums_round else repeat(1.0)
+            for tensor, declared, factor in zip(returned, func._schema.returns, growth, strict=False):
                 # A view contains no new values.
                 if _has_fractions(tensor) and (declared.alias_info is None or declared.alias_info.is_write):
-                    self._add_to(tensor, min(self.share * factor, LARGEST_SHARE))
+                    self._add_to(tensor, max(self.share, min(self.share * factor, LARGEST_SHARE)))
         return results
 
     def _add_to(self, tensor: torch.Tensor, share: float) -> None:
@@ -125,7 +125,7 @@ class RoundingNoise(TorchDispatchMode):
         tensor.copy_(noisy.reshape(tensor.shape))
 
 
-def _growth_in_sums(func: Any, args: Any) -> tuple[float, ...]:
+def _growth_in_sums(func: Any, args: Any) -> Iterable[float]:
     """Factors by which rounding grows in long sums, for the results of an operator that adds term by term.
 
     oneDNN adds up a convolution's gradients so, over all samples and places. The relative error of n terms grows as
@@ -133,7 +133,7 @@ def _growth_in_sums(func: Any, args: Any) -> tuple[float, ...]:
     and Stability of Numerical Algorithms", 2002, section 4.2). The constants are from networks in fp32.
     """
     if func.overloadpacket is not torch.ops.aten.convolution_backward:
-        return ()
+        return repeat(1.0)
     terms = args[0].numel() / args[0].shape[1]
     return 1.0, max(1.0, math.sqrt(terms) / VARYING_TERMS), max(1.0, terms / EQUAL_TERMS)
 
