@@ -26,7 +26,7 @@ WHERE = {"hostname": "node1", "torch_version": "2.13.0", "python_version": "3.12
 
 
 def trial(row: Row, size: int, device: str, seconds: float, **values: Any) -> dict[str, Any]:
-    version = {"schema_version": SCHEMA_VERSION, "command": "measure --seed=0"}
+    version = {"schema_version": SCHEMA_VERSION, "plan_key": "a key"}
     return row(size=size, parameters=7 * size, device=device, step_time_s=seconds, **version, **WHERE, **values)
 
 
@@ -75,7 +75,7 @@ def test_the_report_of_an_unfinished_run_names_what_is_missing(
     make_run(run, trials)
     good, odd, broken, _ = trials
     write_trial(good, run)
-    write_trial(odd | {"command": "measure --seed=1"}, run)
+    write_trial(odd | {"plan_key": "another key"}, run)
     write_trial(broken, run)
     path_of(broken, run).write_bytes(b"broken")
     before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
