@@ -63,7 +63,7 @@ KINDS = {
 """Kinds of answers with their statuses; report/words.j2 has the wording."""
 
 DOUBTFUL = ("above_roof", "diverged", "not_checked", "cast")
-VARIABLE = ("trials_differ", "drift", "warmup_capped", "no_turn", "incomplete")
+VARIABLE = ("trials_differ", "drift", "unlike_blocks", "warmup_capped", "no_turn", "incomplete")
 
 CAVEATS = {
     "busy_machine": "others disturbed most of the cells of one of its sides, so the answer says so first",

@@ -49,6 +49,11 @@ FLAGS = {
         "let the machine cool down, measure again",
         "with times that drift",
     ),
+    "unlike_blocks": Word(
+        "mean and median over a trial's blocks differ by over 10 %: its steps differ without a cycle, or are disturbed",
+        "stop other work, or raise effort.timed_max_s",
+        "with steps that differ",
+    ),
     "not_checked": Word(
         "the step's result could not be checked",
         "see the reason column, or raise time_limit_s",

@@ -16,6 +16,8 @@ CUDA_GRAPH = EXECUTIONS[2]
 PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable")
 FROM_HOST = PROTOCOLS[1:]
 """Protocols in which a step may take its data from the host."""
+LOADING = PROTOCOLS[1:3]
+"""Protocols in which a step may wait for a data loader."""
 COPYING = PINNED, _ = PROTOCOLS[3:]
 """Protocols in which a step copies a batch from pinned or pageable memory to the accelerator, and the results back."""
 PLAIN = "plain"

@@ -14,7 +14,7 @@ from typing import Any
 import pynvml
 import torch
 
-from crossover.config.words import is_cpu
+from crossover.config.words import LOADING, is_cpu
 from crossover.errors import InvalidError, UnsupportedError
 from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
@@ -143,7 +143,8 @@ class Trial:
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps)
         effort = job.effort.on(job.cell.device)
-        timed, self.flags = time_steps(self.timed_step, task.cycle_steps, effort, watch, *limits)
+        waits = job.cell.protocol in LOADING
+        timed, self.flags = time_steps(self.timed_step, task.cycle_steps, effort, watch, *limits, waits=waits)
         samples = timed.pop("samples") / timed["timed_steps"]
         timed["samples_per_step"] = (task.samples or job.cell.batch_size) if task.samples_taken is None else samples
         timed["sample_name"] = task.sample_name

@@ -36,7 +36,7 @@ class Plan:
     note: str | None
     """Reason why a GPU of this machine cannot be used; None if there is no such GPU, or if the config names devices."""
     keys: Sequence[Mapping[str, Any]] = ()
-    """The expected keys of all results, with their parts (see `crossover.plan.keys`); empty in the plan of an earlier version."""
+    """The expected keys of all results, with their parts (see `plan.keys`); empty in the plan of an earlier version."""
 
     @property
     def expected_keys(self) -> set[str]:

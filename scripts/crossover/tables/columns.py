@@ -104,7 +104,7 @@ class Measurement(Row):
     started_at: str | None = column("start of the trial, UTC, ISO 8601")
     flag_names: list[str] | None = column("reasons to doubt an ok result")
 
-    step_time_s: float | None = column("median of samples_s", "s")
+    step_time_s: float | None = column("median of samples_s, or their mean if steps differ", "s")
     step_time_mean_s: float | None = column("mean of samples_s", "s")
     step_time_iqr_s: float | None = column("interquartile range of samples_s", "s")
     samples_s: list[float] | None = column("time of each timed block divided by its number of steps", "s")

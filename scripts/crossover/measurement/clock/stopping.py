@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from crossover.config.studies import Effort
+from crossover.measurement.clock.unlike import UNEVEN_SHARE, unevenness
 
 T_975_19 = 2.0930240544082634
 """97.5 % quantile of the t distribution with 19 degrees of freedom, for 20 batches."""
@@ -46,7 +47,7 @@ def warmed_up(course: Course, effort: Effort, cycle_steps: int) -> bool:
 
 
 def timed_enough(course: Course, effort: Effort) -> bool:
-    """True if the timing has reached `timed_max_s`, or has enough blocks, seconds and precision at a check.
+    """True if the timing has reached `timed_max_s`, or has enough blocks, alike and precise, and seconds at a check.
 
     A timing may stop too early in a quiet moment; the spread between trials reveals this.
     """
@@ -55,7 +56,8 @@ def timed_enough(course: Course, effort: Effort) -> bool:
         return True
     if count < effort.blocks_min or course.seconds < effort.timed_min_s or count % CHECKED_EVERY:
         return False
-    return relative_half_width(course.samples_s) <= effort.timed_tolerance
+    is_precise = relative_half_width(course.samples_s) <= effort.timed_tolerance
+    return is_precise and unevenness(course.samples_s) <= UNEVEN_SHARE
 
 
 def is_steady(samples_s: Sequence[float], tolerance: float, group: int) -> bool:

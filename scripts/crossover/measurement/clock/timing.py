@@ -21,6 +21,7 @@ from crossover.config.studies import Effort
 from crossover.drift import drift_of
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import Course, timed_enough, warmed_up
+from crossover.measurement.clock.unlike import UNEVEN_SHARE, cycle_of, differ_by_themselves, unevenness
 
 NANO = 1e-9
 
@@ -60,9 +61,10 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class Block:
-    """Wall time of a block in seconds, and device time if the device has timestamps."""
+    """Wall time and the process's CPU time of a block in seconds, and device time if the device has timestamps."""
 
     wall_s: float
+    cpu_s: float
     device_s: float | None
 
 
@@ -74,13 +76,15 @@ def time_steps(
     time_limit_s: float = math.inf,
     ran_s: Sequence[float] = (),
     later_steps: int = 0,
+    waits: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """Time the first step, warm up until steady, choose the block length, and time blocks until precise.
 
     Returns columns of `Measurement` and a list of flags from `config.statuses.FLAGS`. A block is a number of whole
-    cycles. No sample is dropped. `ran_s` has the seconds of the steps that have run already; all but the first count as
-    warm-up. Raises TooSlowError if even the shortest trial, with `later_steps` after the timing, would exceed
-    `time_limit_s` at the speed of the next steps.
+    cycles of `cycle_steps` steps, or of a multiple that the warm-up shows. No sample is dropped. `waits` is True if
+    steps wait for others, such as a loader's workers. `ran_s` has the seconds of the steps that have run already; all
+    but the first count as warm-up. Raises TooSlowError if even the shortest trial, with `later_steps` after the timing,
+    would exceed `time_limit_s` at the speed of the next steps.
     """
 
     def run(steps: int) -> Block:
@@ -96,17 +100,19 @@ def time_steps(
         steady = _warm_up(run, cycle_steps, effort, course)
         block_steps = _choose_block(run, cycle_steps, effort, course)
         timed = Course()
-        device_s: list[float | None] = []
+        cpu_s, device_s = [], []
         counts, cpu_start_ns = watch.counts(), watch.cpu_ns()
         while not timed_enough(timed, effort):
             block = run(block_steps)
             timed.add(block.wall_s, block_steps)
+            cpu_s.append(block.cpu_s)  # not the block, since objects would make a collection of garbage due
             device_s.append(block.device_s)
         timed_cpu_s = (watch.cpu_ns() - cpu_start_ns) * NANO
         counts_after = watch.counts()
     device_samples_s = [block_s / block_steps for block_s in device_s if block_s is not None]
+    average = statistics.fmean if differ_by_themselves(timed.samples_s, cpu_s, waits) else statistics.median
     columns = {
-        **sample_columns(timed.samples_s),
+        **sample_columns(timed.samples_s, average),
         "block_steps": block_steps,
         "timed_s": block_steps * math.fsum(timed.samples_s),
         "timed_steps": timed.steps,
@@ -114,11 +120,15 @@ def time_steps(
         "first_step_s": first_step_s,
         "warmup_s": course.seconds,
         "warmup_steps": course.steps,
-        "device_time_s": statistics.median(device_samples_s) if device_samples_s else None,
+        "device_time_s": average(device_samples_s) if device_samples_s else None,
         "device_samples_s": device_samples_s or None,
         **{name: counts_after[name] - count for name, count in counts.items()},
     }
-    flags = {"drift": has_drifted(timed.samples_s), "warmup_capped": not steady}
+    flags = {
+        "drift": has_drifted(timed.samples_s),
+        "warmup_capped": not steady,
+        "unlike_blocks": unevenness(timed.samples_s) > UNEVEN_SHARE,
+    }
     return columns, [flag for flag, is_set in flags.items() if is_set]
 
 
@@ -163,7 +173,11 @@ def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, cour
 
 def _choose_block(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> int:
     """Find the number of steps in a long enough block by trying, since steps are usually faster in a block."""
-    block_s = min(course.samples_s) * cycle_steps  # a slow cycle must not shorten the blocks
+    repeated = cycle_of(course.samples_s)
+    starts = range(0, len(course.samples_s) - repeated + 1, repeated)
+    shortest_s = min(math.fsum(course.samples_s[start : start + repeated]) for start in starts)
+    block_s = shortest_s * cycle_steps  # a slow cycle must not shorten the blocks
+    cycle_steps *= repeated
     cycles = 1
     while block_s < effort.block_min_s:
         cycles = max(cycles + 1, math.ceil(cycles * effort.block_min_s / max(block_s, NANO)))
@@ -182,14 +196,16 @@ def time_block(step: Step, steps: int, watch: Stopwatch) -> Block:
     with watch.around():
         watch.synchronise()
         begin = watch.mark() if watch.mark else None
+        cpu_start_ns = watch.cpu_ns()
         start_ns = watch.wall_ns()
         for _ in repeat(None, steps):
             step()
         end = watch.mark() if watch.mark else None
         watch.synchronise()
         wall_s = (watch.wall_ns() - start_ns) * NANO
+        cpu_s = (watch.cpu_ns() - cpu_start_ns) * NANO
     collect_if_due()
-    return Block(wall_s, watch.between_s(begin, end) if watch.between_s else None)
+    return Block(wall_s, cpu_s, watch.between_s(begin, end) if watch.between_s else None)
 
 
 def collect_if_due() -> None:
@@ -213,11 +229,13 @@ def without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def sample_columns(samples_s: list[float]) -> dict[str, Any]:
+def sample_columns(
+    samples_s: list[float], average: Callable[[list[float]], float] = statistics.median
+) -> dict[str, Any]:
     """Columns for the samples and their summary; severe outliers exceed Q3 + 3 IQR, Tukey's outer fence."""
-    q1, median, q3 = statistics.quantiles(samples_s, n=4, method="inclusive")
+    q1, _, q3 = statistics.quantiles(samples_s, n=4, method="inclusive")
     return {
-        "step_time_s": median,
+        "step_time_s": average(samples_s),
         "step_time_mean_s": statistics.fmean(samples_s),
         "step_time_iqr_s": q3 - q1,
         "severe_outliers": sum(sample > q3 + 3 * (q3 - q1) for sample in samples_s),
