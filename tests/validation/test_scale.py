@@ -6,11 +6,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from check_scale import make_grid, run_measured
+from statements import null_rows, report_on, studies_of
 
+from crossover.config.studies import Study
 from crossover.errors import UserError
 
 CODE = """
@@ -69,3 +74,34 @@ def test_a_dry_run_calls_few_functions_for_each_cell(tmp_path: Path) -> None:
         assert re.search(rf"^measure_cell +{cells}$", done.stdout + done.stderr, flags=re.MULTILINE)
         calls[cells] = int((grid / "count").read_text())
     assert (calls[300] - calls[100]) / 200 < 6000
+
+
+def calls_of(function: Callable[[], object]) -> int:
+    """The number of Python functions that are called."""
+    count = 0
+
+    def of_call(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(of_call)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_the_analysis_of_a_further_series_calls_few_functions() -> None:
+    """It was 111,000 with all columns of a table selected for each answer."""
+    (study,) = (study for study in studies_of("config") if study.name == "disc_depth")
+
+    def calls(series: int) -> int:
+        wide: Study = replace(
+            study, batch_sizes=tuple(range(1, series + 1)), candidates=None, claims=(), published=None
+        )
+        rows = null_rows([wide], 1, 0.05, np.random.default_rng(0))
+        return calls_of(lambda: report_on([wide], rows))
+
+    calls(2)  # imports and caches
+    assert (calls(12) - calls(4)) / 8 < 95_000

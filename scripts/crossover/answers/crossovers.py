@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,12 +63,34 @@ def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row
     if (crossovers["pair"] == "device").any():
         rows += [(row, False) for row in records(headline_rows(tables.crossovers, second=True))]
     varied_axes = {axis: varying(tables.cells, series_axes(axis)) for axis in {row["x_axis"] for row, _ in rows}}
+    needed = _of_sides(tables)
     answers = [
-        _answer(row, tables, varied_axes[row["x_axis"]], with_product_names)
+        _answer(row, needed, varied_axes[row["x_axis"]], with_product_names)
         | {"main": is_main, "capacity": _steps_of_run(steps_per_run, row)}
         for row, is_main in rows
     ]
     return list(_said_once(answers))
+
+
+def _of_sides(tables: RunTables) -> RunTables:
+    """The tables with only the columns that answers on sides need, since selecting rows copies all columns."""
+    of_cells = [*CELL_AXES, "parameters", "threads", "status", "flag_names"]
+    of_ratios = [
+        *CELL_AXES,
+        "parameters",
+        "pair",
+        "baseline",
+        "baseline_machine",
+        "baseline_threads",
+        "contender",
+        "ratio",
+    ]
+    return replace(
+        tables,
+        cells=tables.cells[of_cells],
+        reference_cells=tables.reference_cells[of_cells],
+        ratios=tables.ratios[of_ratios],
+    )
 
 
 def _said_once(answers: Sequence[Row]) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -118,9 +119,10 @@ def trials_columns(trials: int) -> Row:
 
 def flags_of(cells: pd.DataFrame) -> list[str]:
     """`busy_machine` if others disturbed the cells, and the flags that at least FLAGGED_SHARE of them have."""
-    shares = cells["flag_names"].explode().value_counts() / len(cells)
+    flags_of_cells = list(cells["flag_names"])
+    counts = Counter(flag for flags in flags_of_cells for flag in flags)
     busy = ["busy_machine"] if _is_busy(cells) else []
-    return busy + sorted(shares.index[shares >= FLAGGED_SHARE])
+    return busy + sorted(flag for flag, count in counts.items() if count / len(flags_of_cells) >= FLAGGED_SHARE)
 
 
 def with_flags(columns: Row, cells: pd.DataFrame) -> Row:
@@ -130,8 +132,11 @@ def with_flags(columns: Row, cells: pd.DataFrame) -> Row:
 
 def _is_busy(cells: pd.DataFrame) -> bool:
     """Whether others disturbed most of the cells of a device of a machine."""
-    is_busy = cells["flag_names"].map(lambda flags: not BUSY.isdisjoint(flags)).astype(float)
-    return bool((is_busy.groupby([cells["machine"], cells["device"]]).mean() > 0.5).any())
+    cells_of, busy_of = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for machine, device, flags in zip(cells["machine"], cells["device"], cells["flag_names"], strict=True):
+        cells_of[machine, device] += 1
+        busy_of[machine, device] += not BUSY.isdisjoint(flags)
+    return any(busy_of[side] > 0.5 * count for side, count in cells_of.items())
 
 
 def caveats_of(cells: pd.DataFrame) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pandas.api.extensions import ExtensionArray
 
 from crossover.config.words import BASELINE, CPU_THREADS, is_cpu, threads_of_side
 from crossover.config.workloads import OWN
@@ -85,7 +86,14 @@ def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
 
 def rows_with(table: pd.DataFrame, axes: list[str], values: Mapping[str, Any]) -> pd.DataFrame:
     """The rows of a table that have the given values on these axes."""
-    return table[(table[axes] == pd.Series(dict(values))[axes]).all(axis=1)]
+    positions = np.arange(len(table))
+    for axis in axes:
+        # Only in the rows left by the axes before. A comparison with a missing value is NA, and leaves the row.
+        same = table[axis].array[positions] == values[axis]
+        if isinstance(same, ExtensionArray):
+            same = same.to_numpy(bool, na_value=True)
+        positions = positions[np.asarray(same, dtype=bool)]
+    return table.iloc[positions]
 
 
 def headline_rows(crossovers: pd.DataFrame, *, second: bool = False) -> pd.DataFrame:
