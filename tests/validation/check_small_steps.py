@@ -23,7 +23,7 @@ from crossover.config.options import device, new_parser, positive
 from crossover.config.studies import Cell
 from crossover.config.words import BASELINE
 from crossover.machine.threads import confine
-from crossover.measurement.clock.timing import Step, Stopwatch, time_block
+from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.process.reservation import reserve
 from crossover.measurement.step.conditions import set_switches
 from crossover.measurement.step.devices import OpenDevice, open_device
@@ -50,10 +50,10 @@ def build(width, batch_size):
 
 STEPS = [
     *[("empty", 1), *(("total", n) for n in (10, 100, 1000, 10_000, 100_000))],
-    *[(mode, width) for mode in ("infer", "train") for width in (4, 64, 512)],
+    *[(mode, width) for mode in ("infer", "train") for width in (4, 64, 256)],
 ]
 """A function or mode, and its size."""
-BLOCK_S = 0.005
+BLOCK_S = 0.01
 BATCH_SIZE = 8
 
 
@@ -95,14 +95,14 @@ def _captured(step: Callable[[], None], values: torch.Tensor) -> Step:
     return replay
 
 
-def plain_s(step: Step, steps: int, synchronise: Callable[[], None]) -> float:
-    """Seconds of `steps` steps in timeit's loop, with one wait at the end."""
-    timer = timeit.Timer(step)
-    synchronise()
-    start_s = timeit.default_timer()
-    timer.timeit(steps)
-    synchronise()
-    return timeit.default_timer() - start_s
+def plain_loop(step: Step, synchronise: Callable[[], None]) -> timeit.Timer:
+    """Timeit's loop, with a wait before and after it."""
+
+    def now_s() -> float:
+        synchronise()
+        return timeit.default_timer()
+
+    return timeit.Timer(step, timer=now_s)
 
 
 def compare(name: str, size: int, execution: str, target: OpenDevice, folder: Path, rounds: int) -> dict[str, Any]:
@@ -114,22 +114,20 @@ def compare(name: str, size: int, execution: str, target: OpenDevice, folder: Pa
     ready = prepare(task, execution)
     watch = Stopwatch(synchronise=target.synchronise, mark=target.mark, between_s=target.between_s, around=ready.around)
     time_block(ready.step, 3, watch)
-    timed, plain = ready.timed_step(), plain_step(task, execution)
+    timed, plain = ready.timed_step(), plain_loop(plain_step(task, execution), target.synchronise)
     with ready.around():
-        steps = max(1, round(BLOCK_S * 100 / plain_s(plain, 100, target.synchronise)))
-        for step in (plain, timed):
-            plain_s(step, steps, target.synchronise)
+        steps = max(1, round(BLOCK_S * 100 / plain.timeit(100)))
     samples: dict[str, list[float]] = {"plain": [], "again": [], "timed": []}
     methods: dict[str, Callable[[], float]] = {
-        **dict.fromkeys(("plain", "again"), lambda: plain_s(plain, steps, target.synchronise)),
+        **dict.fromkeys(("plain", "again"), lambda: plain.timeit(steps)),
         "timed": lambda: time_block(timed, steps, watch).wall_s,
     }
-    for turn in range(rounds):
-        for method in list(methods)[:: -1 if turn % 2 else 1]:
-            with ready.around():  # for the plain loop too
+    with without_garbage_collection(), ready.around():  # for the plain loop too
+        for turn in range(rounds):
+            for method in list(methods)[:: -1 if turn % 2 else 1]:
                 samples[method].append(methods[method]() / steps * 1e6)
     plain_us, again_us, timed_us = (statistics.quantiles(samples[method])[0] for method in ("plain", "again", "timed"))
-    added_us = timed_us - min(plain_us, again_us)
+    added_us = timed_us - (plain_us + again_us) / 2
     return {
         **{"step": name, "size": size, "execution": execution, "plain_us": plain_us, "added_us": added_us},
         **{"noise_us": abs(again_us - plain_us), "added": f"{added_us / plain_us:.1%}"},
