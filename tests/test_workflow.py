@@ -234,7 +234,7 @@ ANALYSIS = {"analyse_run": 1, "plot_figures": 1, "render_report": 1}
             {"disc_depth 1": 1, "disc_depth 2": 3, "hsf_width 1": 0, "hsf_width 2": 4, "write_plan": 1},
         ),
         (other_effort, {"disc_depth 1": 2, "hsf_width 1": 4}),
-        (other_workload_and_lost_row, {"disc_depth 1": 2, "hsf_width 1": 1, "write_plan": 0}),
+        (other_workload_and_lost_row, {"disc_depth 1": 2, "hsf_width 1": 1, "write_plan": 1}),
         (other_title, {"measure_cell": 0, "collect_measurements": 0, "write_plan": 1}),
         (other_statistics, {"measure_cell": 0, "collect_measurements": 0, "write_plan": 0}),
     ],

@@ -19,7 +19,7 @@ def test_the_plan_needs_no_turn_on_the_host(tmp_path: Path, root: Path, monkeypa
     params = SimpleNamespace(
         run=asdict(planned(config)),
         config=config.complete,
-        settings={},
+        planned_keys=[],
         several_hosts=False,
         references=[],
         note=None,
