@@ -38,7 +38,7 @@ def snakemake(project: Path, *arguments: str, status: int = 0) -> str:
 
 def quick() -> list[str]:
     effort = ",".join(f"{key}: {value}" for key, value in TINY.items())
-    return [f"effort={{{effort}}}", "trials=1", "devices=[cpu]"]
+    return [f"effort={{{effort}}}", "trials=1", "devices=[cpu]", "repeat_disturbed=0"]
 
 
 def test_a_file_with_a_function_can_be_measured(project: Path) -> None:

@@ -50,6 +50,9 @@ GPU_ONLY = "gpu_model"
 NO_RESOURCES = ("devices", "cores")
 """Keys of a class of nodes that are not resources of its jobs."""
 
+PROBES_AGAIN = 2
+"""Maximum number of later runs that probe disturbed roofs again: a machine may always be busy."""
+
 Wildcards = Mapping[str, Any]
 
 Params = dict[str, Any]
@@ -94,7 +97,7 @@ class Jobs:
         key = {"key": self.key(kind, wildcards).key}
         if kind == "probe":
             probed = Path(self.config.results, "roofs", wildcards.get("machine", ""), f"{wildcards['device']}.json")
-            return key | {"disturbed": failures(probed) if self.config.repeat_disturbed else 0}
+            return key | {"disturbed": min(failures(probed), PROBES_AGAIN) if self.config.repeat_disturbed else 0}
         note = self._notes.get(_note(kind, wildcards), Note())
         return key | {"limit_raised": note.raised_with(self._time_limit_s(self._studies[wildcards["study"]]))}
 

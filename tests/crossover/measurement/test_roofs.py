@@ -150,18 +150,21 @@ def test_a_probe_is_disturbed_by_what_disturbs_a_trial() -> None:
     assert (foreign or "").startswith("other processes used 50% of the GPU")
 
 
-@pytest.mark.parametrize(("disturbed", "counts"), [(None, 0), ("busy_host", 1)])
+@pytest.mark.parametrize(
+    ("disturbed", "probes", "counts"), [(None, 1, 0), ("busy_host", 1, 1), ("busy_host", 2, 2), ("busy_host", 4, 2)]
+)
 def test_the_next_run_probes_disturbed_roofs_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disturbed: str | None, counts: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disturbed: str | None, probes: int, counts: int
 ) -> None:
-    """The number of disturbed probes is a parameter of the rule, unless nothing is to be repeated."""
+    """The number of disturbed probes, at most 2, is a parameter of the rule, unless nothing is to be repeated."""
     rows = [roof("launch", 1.0, "s", disturbed=disturbed)]
     outcome = Outcome("ok", None, written=False, facts={}, result={"rows": rows})
     monkeypatch.setattr(attempts, "run_supervised", lambda _: outcome)
     wildcards = {"device": "cpu"}
     before = [jobs(results=str(tmp_path), repeat_disturbed=n).params("probe", wildcards) for n in (0, 1)]
     (tmp_path / "roofs").mkdir()
-    probe_roofs.main(["--device=cpu", f"--output={tmp_path / 'roofs' / 'cpu.json'}", "--cpu-threads=1"])
+    for _ in range(probes):
+        probe_roofs.main(["--device=cpu", f"--output={tmp_path / 'roofs' / 'cpu.json'}", "--cpu-threads=1"])
     after = [jobs(results=str(tmp_path), repeat_disturbed=n).params("probe", wildcards) for n in (0, 1)]
     assert after == [before[0], before[1] | {"disturbed": counts}]
 
