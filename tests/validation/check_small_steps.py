@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import timeit
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -76,11 +76,15 @@ def plain_step(task: Any, execution: str) -> Step:
             optimizer.step()
             optimizer.zero_grad()
 
-    return _captured(step, values) if execution == "cuda-graph" else step
+    if execution != "cuda-graph":
+        return step
+    return _captured(step, [values] if optimizer is None else [values, targets])
 
 
-def _captured(step: Callable[[], None], values: torch.Tensor) -> Step:
-    source, graph, side = values.clone(), torch.cuda.CUDAGraph(), torch.cuda.Stream()
+def _captured(step: Callable[[], None], buffers: Sequence[torch.Tensor]) -> Step:
+    """Replays of the step, each after a copy of what it reads into its buffers."""
+    sources = [buffer.clone() for buffer in buffers]
+    graph, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()
     with torch.cuda.stream(side):
         for _ in range(3):
             step()
@@ -89,7 +93,8 @@ def _captured(step: Callable[[], None], values: torch.Tensor) -> Step:
         step()
 
     def replay() -> None:
-        values.copy_(source)
+        for buffer, source in zip(buffers, sources, strict=True):
+            buffer.copy_(source)
         graph.replay()
 
     return replay

@@ -302,9 +302,7 @@ def test_a_reference_has_its_version_of_torch_and_uncommitted_changes(rows: pd.D
     assert words in unescape((page.folder / "summary.md").read_text()).replace("\\", "")
 
 
-def test_beside_the_only_cpu_a_reference_is_compared_but_not_ranked(
-    rows: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_beside_the_only_cpu_a_reference_is_compared_but_not_ranked(rows: pd.DataFrame, tmp_path: Path) -> None:
     """This CPU takes 4 us per neuron, the reference's CPU 1 us, and its GPU 0.4 ms, out of memory at 8,000."""
     widths = rows[rows["study"] == "widths"].assign(model_key="key")
     faster = widths["device"].map({"cpu": 1.0, "cuda": 0.2})

@@ -197,10 +197,11 @@ def _captured(task: Task) -> Execution:
     with observed(task) as results:
         graph = capture(task, buffers)
     capture_s = time.perf_counter() - start_s
-    targets = [buffer.detach() for buffer in tensors_of(buffers)]  # a model may require gradients of its inputs
+    # A model may require gradients of its inputs.
+    targets = [buffer.detach() for buffer in tensors_of(task.part_read(buffers))]
 
     def sources(inputs: tuple[Any, ...]) -> list[torch.Tensor]:
-        tensors = tensors_of(inputs)
+        tensors = tensors_of(task.part_read(inputs))
         # copy_ would broadcast a batch of another shape
         if any(buffer.shape != tensor.shape for buffer, tensor in zip(targets, tensors, strict=True)):
             raise UnsupportedError(_batch_change(first, signature(inputs, device)))

@@ -106,6 +106,10 @@ class Task(ABC):
         """The next batch before any copy: on the device, or in host memory if each step `copies`."""
         return self.next_inputs()
 
+    def part_read(self, batch: Any) -> Any:
+        """The part of a batch that a step reads, and that a CUDA graph needs in its buffers."""
+        return batch
+
     def check_batch(self, *batch: Any) -> None:  # noqa: B027 - only users' steps may do that
         """Raise UserError if the first step has changed its batch in place, so that later ones would get another.
 

@@ -655,6 +655,9 @@ class UserInference(_UserTask, InferenceTask):
         self.resident_batch = (self.resident_batch[0], None)  # targets are not needed in inference
         super().move_batches(move)
 
+    def part_read(self, batch: Any) -> Any:
+        return batch[:1]  # an inference reads no targets
+
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
         output = _call(model, inputs[0])
         if not self.has_run and (kind := pending_kind(output)):

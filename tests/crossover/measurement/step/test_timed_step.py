@@ -190,8 +190,14 @@ def test_a_loader_s_batches_cost_few_calls_more_than_the_loader(
             task.optimizer.step()
             task.optimizer.zero_grad()
 
-    assert added_calls(task, plain) <= 30  # to split, count and place a batch; the loader itself calls 70
+    assert added_calls(task, plain) <= 35  # to split, count and place a batch; the loader itself calls 70
     assert task.samples_taken == 4 * (1 + 3 + 10 + 30)
+
+
+@pytest.mark.parametrize(("mode", "parts"), [("infer", 1), ("train", 2)])
+def test_an_inference_reads_no_targets(build: Build, mode: str, parts: int) -> None:
+    task = build("def build(size, batch_size): return nn.Linear(3, 2), torch.ones(4, 3), torch.ones(4, 2)", mode=mode)
+    assert len(task.part_read(task.next_inputs())) == parts
 
 
 def test_an_error_within_a_timed_loop_names_the_user_s_file(build: Build) -> None:
