@@ -141,10 +141,9 @@ class Trial:
         task.check_batch()
         self.timed_step = execution.timed_step()
         self.phases.end("first steps")
-        limits = (job.time_limit_s, ran_s, later_steps)
+        limits = (job.time_limit_s, ran_s, later_steps, job.cell.protocol in LOADING)
         effort = job.effort.on(job.cell.device)
-        waits = job.cell.protocol in LOADING
-        timed, self.flags = time_steps(self.timed_step, task.cycle_steps, effort, watch, *limits, waits=waits)
+        timed, self.flags = time_steps(self.timed_step, task.cycle_steps, effort, watch, *limits)
         samples = timed.pop("samples") / timed["timed_steps"]
         timed["samples_per_step"] = (task.samples or job.cell.batch_size) if task.samples_taken is None else samples
         timed["sample_name"] = task.sample_name

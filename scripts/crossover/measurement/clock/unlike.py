@@ -11,8 +11,6 @@ import math
 import statistics
 from collections.abc import Sequence
 
-import numpy as np
-
 CYCLES_MIN = 3
 """Minimum number of cycles in the samples from which a cycle is found."""
 LAST_SAMPLES = 480
@@ -32,6 +30,8 @@ UNEVEN_SHARE = 0.1
 
 def cycle_of(samples_s: Sequence[float]) -> int:
     """The number of samples after which their times repeat; 1 if they do not, or if all are alike."""
+    import numpy as np  # not needed by the supervising process, which imports this module too
+
     logs = np.log(np.maximum(samples_s[-LAST_SAMPLES:], 1e-9))
     total = np.abs(logs - np.median(logs)).sum()
     for length in range(2, len(logs) // CYCLES_MIN + 1):
@@ -54,14 +54,17 @@ def differ_by_themselves(samples_s: Sequence[float], cpu_s: Sequence[float], wai
     That is so if several blocks differ, not in phases, and the process's CPU time (`cpu_s` of each block) differs with
     them. Steps that wait, as for a loader (`waits`), need no CPU time meanwhile.
     """
-    ratios = np.array(samples_s) / statistics.median(samples_s)
-    sides = (ratios > 1 + UNLIKE_SHARE).astype(float) - (ratios < 1 / (1 + UNLIKE_SHARE))
-    if np.abs(sides).sum() < UNLIKE_BLOCKS or _autocorrelation(sides) > CLUMPED:
+    median_s = statistics.median(samples_s)
+    ratios = [sample_s / median_s for sample_s in samples_s]
+    sides = [(ratio > 1 + UNLIKE_SHARE) - (ratio < 1 / (1 + UNLIKE_SHARE)) for ratio in ratios]
+    if sum(map(abs, sides)) < UNLIKE_BLOCKS or _autocorrelation(sides) > CLUMPED:
         return False
     return waits or (min(cpu_s) > 0 and unevenness(cpu_s) >= unevenness(samples_s) / 2)
 
 
-def _autocorrelation(values: np.ndarray) -> float:
+def _autocorrelation(values: Sequence[float]) -> float:
     """Correlation of adjacent values; 0 if these do not vary."""
-    earlier, later = values[:-1], values[1:]
-    return float(np.corrcoef(earlier, later)[0, 1]) if np.ptp(earlier) and np.ptp(later) else 0.0
+    try:
+        return statistics.correlation(values[:-1], values[1:])
+    except statistics.StatisticsError:
+        return 0.0
