@@ -33,14 +33,18 @@ def comparing_answers(answers: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(states_difference=differs & ~is_tied)
 
 
+ALSO_IN_SUMMARY = ("ranking", "elsewhere", "ratio")
+"""Kinds of answers that each summary lists, also if they are no main answer."""
+
+
 def expected_false(answers: pd.DataFrame) -> tuple[int, float]:
     """The number of statements that compare in each summary, and how many of a report's may be false by chance.
 
-    A summary has the main answers, the rankings, and the claims with a verdict; the page has further answers. The
-    second number is a bound if nothing differs from anything: FALSE_PER_STUDY for each study that compares.
+    A summary has the main answers, those of ALSO_IN_SUMMARY, and the claims with a verdict; the page has further
+    answers. The second number is a bound if nothing differs: FALSE_PER_STUDY for each study that compares.
     """
     claims = answers[(answers["kind"] == "claim") & (answers["status"] != "no_data")]
     comparing = comparing_answers(answers)
-    in_summary = comparing[comparing["main"].astype(bool) | (comparing["kind"] == "ranking")]
+    in_summary = comparing[comparing["main"].astype(bool) | comparing["kind"].isin(ALSO_IN_SUMMARY)]
     studies = [*in_summary["study"], *claims["study"]]
     return len(studies), FALSE_PER_STUDY * len(set(studies))
