@@ -50,9 +50,7 @@ class OnSlurm(WorkflowCopy):
 
     def asked(self, *places: str) -> list[list[str]]:
         """The options of sbatch for trials of size 3, by machine and device."""
-        dataset = self.results / "datasets" / "disc.safetensors"
-        dataset.parent.mkdir(parents=True, exist_ok=True)
-        dataset.touch()
+        self.run("results/datasets/disc.safetensors", "--config", "devices=[cpu]", "cluster={}")
         rows = [f"{CELL}/{place}/trial-1.parquet" for place in places]
         self.on_slurm("--cores", "8", "--keep-going", "--retries", "0", *rows)
         calls = [call.partition("--wrap")[0] for call in (self.path / "calls").read_text().splitlines()]
