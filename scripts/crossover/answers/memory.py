@@ -33,7 +33,8 @@ def memory_answers(cells: pd.DataFrame) -> list[Row]:
             # Libraries with an allocator of their own leave that of torch at 0.
             with_peak = device_cells[(device_cells["status"] == "ok") & (device_cells["peak_bytes"] > 0)]
             lost = device_cells[device_cells["status"] == "oom"].sort_values(["size", "batch_size"])
-            names = {"machine": machine, "device": device_label(device, device_name_of(device_cells), str(machine))}
+            name = device_label(device, device_name_of(device_cells["device_name"]), str(machine))
+            names = {"machine": machine, "device": name}
             if len(with_peak) or len(lost):
                 answers.append(names | _peak_answer(device_cells, with_peak, lost))
             if device != BASELINE:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from crossover.config.words import LARGER_BATCH, is_cpu
+from crossover.statistics.cells import rows_of_cells
 from crossover.statistics.intervals import columns_of, paired_ratio, share_over_trials
 from crossover.statistics.roofs import ROOF_TIMES, or_nan
 from crossover.tables.frames import with_cell_columns
@@ -76,10 +77,13 @@ def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.Data
         tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(or_nan(row[name]) for name in ROOF_TIMES))
         for row in cells.to_dict("records")
     }
+    for fill in ("bfill", "ffill"):
+        tried[OF_FIRST] = getattr(tried.groupby(CELL_AXES, sort=False)[OF_FIRST], fill)()
+    trials = tried.to_dict("records")
     rows = {}
-    for key, rows_of_cell in tried.groupby(CELL_AXES, sort=False):
-        trials = rows_of_cell.assign(**rows_of_cell[OF_FIRST].bfill().ffill())
-        rows[key] = bottleneck_of(trials.to_dict("records"), roofs[key])
+    for positions in rows_of_cells(tried):
+        key = tuple(trials[positions[0]][axis] for axis in CELL_AXES)
+        rows[key] = bottleneck_of([trials[position] for position in positions], roofs[key])
     return with_cell_columns(cells, rows, BOTTLENECKS)
 
 

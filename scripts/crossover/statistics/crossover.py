@@ -81,12 +81,9 @@ def estimate_crossover(
 
     Raises ValueError for a size that is unknown, infinite or not above 0.
     """
-    sizes = measurements["size"].to_numpy(float, na_value=np.nan)
-    if not (np.isfinite(sizes) & (sizes > 0)).all():
-        raise ValueError("every measurement needs a size: a finite number above 0")
+    advantages = advantages_of_table(measurements, baseline, contender, resolution, constant=constant)
     if not (measurements["side"] == contender).any():
         return Crossover("no_accelerator")
-    advantages = advantages_of_table(measurements, baseline, contender, resolution, constant=constant)
     return crossover_of(replace(advantages, together=together))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
+from functools import cached_property
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from crossover.config.studies import steps_of_run
 from crossover.config.words import CPU_THREADS, X_AXES
 from crossover.statistics.best import CandidatesByStudy, best_series, of_own_grid
 from crossover.statistics.cells import SECONDS_PER_HOUR, hourly_price, numbers_of
-from crossover.statistics.crossover import Crossover, estimate_crossover
+from crossover.statistics.crossover import Crossover, crossover_of, estimate_crossover
 from crossover.statistics.crossover_curve import Advantages, advantages_of_table
 from crossover.statistics.intervals import CLOCK_RESOLUTION, ENDS, RESOLUTIONS
 from crossover.statistics.pairings import Pairing, XAxes, machine_pairings, pairings
@@ -56,12 +57,20 @@ class Line:
 
         It is NaN if there are no intervals, and None if no size has a time on both sides.
         """
-        advantages = _advantages(self.pairing, self.pairing.x_axis, self.cost)
-        return advantages.p_value() if len(advantages.sizes) else None
+        return self._advantages.p_value() if len(self._advantages.sizes) else None
 
     def row(self, together: int) -> dict[str, Any]:
         """The row of table `crossovers`; `together` is as for `estimate_crossover`."""
-        return _row(self, together)
+        return _row(self, self._crossover(together))
+
+    def _crossover(self, together: int) -> Crossover:
+        if self.pairing.contender is None:
+            return Crossover("no_accelerator")
+        return crossover_of(replace(self._advantages, together=together))
+
+    @cached_property
+    def _advantages(self) -> Advantages:
+        return _advantages(self.pairing, self.pairing.x_axis, self.cost)
 
 
 def lines_of(
@@ -137,15 +146,9 @@ class Interpolation:
         return float(np.exp(np.interp(np.log(x), self.log_x, self.log_y)))
 
 
-def crossover_of_pairing(
-    pairing: Pairing, cost: str = "step_time_s", x: str | None = None, together: int = 1
-) -> Crossover:
-    """The crossover of a pairing in a cost, over column `x` of its trials (default: the x axis).
-
-    `together` is as for `estimate_crossover`.
-    """
-    table = _over(pairing, x or pairing.x_axis, cost)
-    return estimate_crossover(table, **_sides(pairing, cost), together=together)
+def crossover_of_pairing(pairing: Pairing, x: str) -> Crossover:
+    """The crossover of a pairing in the time of a step, over column `x` of its trials."""
+    return estimate_crossover(_over(pairing, x, "step_time_s"), **_sides(pairing, "step_time_s"))
 
 
 def signs_of_pairing(pairing: Pairing, together: int = 1) -> dict[float, float]:
@@ -175,16 +178,16 @@ def _sides(pairing: Pairing, cost: str) -> dict[str, Any]:
     }
 
 
-def _row(line: Line, together: int) -> dict[str, Any]:
+def _row(line: Line, crossover: Crossover) -> dict[str, Any]:
     pairing, cost = line.pairing, line.cost
     trials, x_axis = pairing.trials, pairing.x_axis
     x = trials[x_axis]
-    crossover = crossover_of_pairing(pairing, cost, together=together)
     low, high = crossover.bracket or (None, None)
     sure_low, sure_high = crossover.sure or (None, None)
     unknown = _unknown_side(pairing, cost)
     baseline_device = pairing.baseline if pairing.pair in ("device", "best") else pairing.device
-    measured = trials[trials[cost].notna()]
+    is_measured = trials[cost].notna().tolist()
+    measured = Counter(compress(zip(x.tolist(), trials["side"].tolist(), strict=True), is_measured))
     row: dict[str, Any] = {
         **pairing.series,
         "pair": pairing.pair,
@@ -208,7 +211,7 @@ def _row(line: Line, together: int) -> dict[str, Any]:
         "sure_low": sure_low,
         "sure_high": sure_high,
         "roots": list(crossover.roots),
-        "trials": min(Counter(zip(measured[x_axis], measured["side"], strict=True)).values(), default=0),
+        "trials": min(measured.values(), default=0),
         "size_name": trials["size_name"].iloc[0],
         "baseline_name": _device_name(trials, pairing.baseline_machine, baseline_device),
         "contender_name": _device_name(trials, pairing.series["machine"], pairing.device),
@@ -222,12 +225,15 @@ def _row(line: Line, together: int) -> dict[str, Any]:
 
 def _unknown_side(pairing: Pairing, cost: str) -> str | None:
     """The caveat for a side that has times but no value of this cost."""
+    sides = pairing.trials["side"].to_numpy(object)
+    is_timed, is_known = (pairing.trials[column].notna().to_numpy() for column in ("time", cost))
     for word, side in (("baseline_unknown", pairing.baseline), ("contender_unknown", pairing.contender)):
-        trials = pairing.trials[pairing.trials["side"] == side]
-        if trials["time"].notna().any() and trials[cost].isna().all():
+        of_side = sides == side
+        if is_timed[of_side].any() and not is_known[of_side].any():
             return word
     return None
 
 
 def _device_name(line: pd.DataFrame, machine: object, device: str | None) -> str | None:
-    return device_name_of(line.loc[(line["machine"] == machine) & (line["device"] == device), ["device_name"]])
+    of_device = (line["machine"].to_numpy(object) == machine) & (line["device"].to_numpy(object) == device)
+    return device_name_of(line["device_name"].to_numpy(object)[of_device])

@@ -19,7 +19,7 @@ from crossover.config.words import (
     is_cpu,
     series_axes,
 )
-from crossover.tables.frames import at_common_points, first_row, on_all_cores, records
+from crossover.tables.frames import at_common_points, first_row, on_all_cores
 from crossover.tables.registry import CELL_AXES
 
 
@@ -61,9 +61,10 @@ class Pairing:
     def cells(self) -> Iterator[tuple[int, Cell, Cell]]:
         """Each point with the contender's and the baseline's cell there, ascending; pooled sides have several cells."""
         cells: dict[int, dict[str, list[Cell]]] = {}
-        for row in records(self.trials[["side", self.along, *CELL_AXES]].drop_duplicates()):
-            cell = Cell(**{axis: row[axis] for axis in CELL_AXES})
-            cells.setdefault(row[self.along], {}).setdefault(row["side"], []).append(cell)
+        columns = [self.trials[name].tolist() for name in ("side", self.along, *CELL_AXES)]
+        for side, point, *axes in dict.fromkeys(zip(*columns, strict=True)):
+            cell = Cell(**dict(zip(CELL_AXES, axes, strict=True)))
+            cells.setdefault(point, {}).setdefault(side, []).append(cell)
         for point, by_side in sorted(cells.items()):
             for baseline in by_side.get(self.baseline, ()):
                 yield from ((point, contender, baseline) for contender in by_side.get(str(self.contender), ()))
@@ -200,11 +201,12 @@ def _on_same_device(
         return
     axes = [*series_axes(x_axis), "device"]
     for _, of_device in rows.assign(side=sides).groupby([axis for axis in axes if axis not in differing], sort=False):
-        offered = list(of_device.loc[of_device["status"] != "unsupported", "side"].unique())
+        named = of_device["side"].to_numpy(object)
+        offered = list(dict.fromkeys(named[(of_device["status"] != "unsupported").to_numpy(bool)]))
         for contender in offered if baseline in offered else ():
             if contender != baseline:
-                both = of_device[of_device["side"].isin([baseline, contender])]
-                series = first_row(both.loc[both["side"] == contender, axes])
+                both = of_device[(named == baseline) | (named == contender)]
+                series = first_row(of_device[named == contender].head(1)[axes])
                 device = str(series.pop("device"))
                 trials = at_common_points(both, "side", X_AXES[x_axis])
                 yield Pairing(pair, series, device, baseline, str(contender), trials, x_axis)

@@ -175,7 +175,7 @@ def plan_stage(
         study, workload = (str(pairing.series[axis]) for axis in ("study", "workload"))
         along = pairing.along
         points = pairing.trials[along]
-        crossover = crossover_of_pairing(pairing, x=along)
+        crossover = crossover_of_pairing(pairing, along)
         to_x = Interpolation(points, pairing.trials[pairing.x_axis])
         traits = workload_traits(workload)
         offered = (traits.granularity, traits.sizes) if along == "size" else (1, None)

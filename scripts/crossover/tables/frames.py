@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,12 @@ def with_ok_times(measurements: pd.DataFrame) -> pd.DataFrame:
 
 def at_common_points(trials: pd.DataFrame, axis: str, along: str = "size") -> pd.DataFrame:
     """The trials at points measured for all values of an axis, since refinement may add a size for one device only."""
-    return trials[trials.groupby(along)[axis].transform("nunique") == trials[axis].nunique()]
+    values, points = trials[axis].tolist(), trials[along].tolist()
+    values_at: dict[Any, set[Any]] = {}
+    for value, point in zip(values, points, strict=True):
+        values_at.setdefault(point, set()).add(value)
+    number = len(set(values))
+    return trials[np.array([len(values_at[point]) == number for point in points], dtype=bool)]
 
 
 def on_all_cores(table: pd.DataFrame) -> pd.DataFrame:
@@ -119,10 +124,10 @@ def with_cell_columns(
     return table_of("cells", cells.assign(**{name: values[name] for name in names}))
 
 
-def device_name_of(rows: pd.DataFrame) -> str | None:
-    """The name of the rows' device; None if no row has one, or if the names differ."""
-    names = rows["device_name"].dropna().unique()
-    return str(names[0]) if len(names) == 1 else None
+def device_name_of(names: Iterable[Any]) -> str | None:
+    """The name of a device, from those in its rows; None if no row has one, or if the names differ."""
+    known = {name for name in names if isinstance(name, str)}
+    return known.pop() if len(known) == 1 else None
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
