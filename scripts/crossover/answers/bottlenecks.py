@@ -22,8 +22,11 @@ def bottleneck_answers(cells: pd.DataFrame, x_axis: str) -> list[Row]:
     x_axis = "size" if x_axis == CPU_THREADS else x_axis
     axes, along = series_axes(x_axis), X_AXES[x_axis]
     rows = on_all_cores(cells).dropna(subset=["bottleneck"]).sort_values(along, kind="stable")
+    lines: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in records(rows):
+        lines.setdefault(tuple(row[axis] for axis in (*axes, "device")), []).append(row)
     varied_axes = varying(cells, axes)
-    answers = [_answer(records(line), varied_axes, x_axis) for _, line in rows.groupby([*axes, "device"], sort=False)]
+    answers = [_answer(line, varied_axes, x_axis) for line in lines.values()]
     main = next((row for row in answers if row["device"] != side_word(BASELINE)), next(iter(answers), None))
     return [row | {"main": row is main} for row in answers]
 

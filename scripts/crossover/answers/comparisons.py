@@ -190,7 +190,7 @@ def _ratio(row: dict[str, Any], tables: RunTables, varied_axes: Iterable[str], t
     ratio = _speedup(baseline, contender, tables.measurements, together)
     names = side_word(row["contender"]), side_word(row["baseline"])
     seconds = row["contender_s"], row["baseline_s"]
-    both = rows_with(tables.cells, [*SERIES_AXES, "size"], row)
+    both = tables.rows_with("cells", [*SERIES_AXES, "size"], row)
     return {
         "kind": "ratio",
         "machine": row["machine"],
@@ -226,7 +226,7 @@ def _loading_share(row: dict[str, Any], tables: RunTables, varied_axes: Iterable
     ratio = _speedup(resident | {"protocol": row["baseline"]}, resident, tables.measurements, together)
     value, low, high = (None if end is None else 1 - 1 / end for end in (ratio.mean, ratio.low, ratio.high))
     is_bound = low is not None and low > BOUND
-    both = rows_with(tables.cells, [axis for axis in CELL_AXES if axis != "protocol"], row)
+    both = tables.rows_with("cells", [axis for axis in CELL_AXES if axis != "protocol"], row)
     return {
         "kind": "copying" if row["baseline"] in COPYING else "loading",
         "machine": row["machine"],
@@ -255,7 +255,7 @@ def _latencies(tables: RunTables) -> list[Row]:
         mistakes = methods[methods["kind"] == "mistake"].dropna(subset=["ratio"])
         if len(methods.drop_duplicates(CELL_AXES)) > 1 or mistakes.empty:
             continue
-        cell = rows_with(tables.cells, CELL_AXES, first_row(methods))
+        cell = tables.rows_with("cells", CELL_AXES, first_row(methods))
         shared: Row = {
             "kind": "latency",
             "machine": machine,

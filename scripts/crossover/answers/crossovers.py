@@ -95,9 +95,13 @@ def _of_sides(tables: RunTables) -> RunTables:
 
 def _said_once(answers: Sequence[Row]) -> Iterator[Row]:
     """The answers; where a crossover of runs is that of steps, the latter says so, and the former is no main answer."""
+    alike: dict[tuple[Any, ...], list[Row]] = {}
+    for answer in answers:
+        alike.setdefault((answer["cost"], *(answer[name] for name in ALIKE)), []).append(answer)
     for answer in answers:
         other_cost = {"time": "run", "run": "time"}.get(answer["cost"])
-        twin = next((other for other in answers if other["cost"] == other_cost and _is_same(answer, other)), None)
+        others = alike.get((other_cost, *(answer[name] for name in ALIKE)), ())
+        twin = next((other for other in others if _is_at_same_place(answer, other)), None)
         if twin is None:
             yield answer
         elif other_cost == "run":
@@ -110,10 +114,12 @@ SAME = 1.02
 """Maximum factor between two crossovers, and between the ends of their intervals, that count as the same."""
 
 
-def _is_same(first: Row, second: Row) -> bool:
-    """Whether two crossovers have the same sides and status, and lie at the same place if they have one."""
-    if any(first[name] != second[name] for name in ("machine", "series", "winner", "loser", "status", "unit")):
-        return False
+ALIKE = ("machine", "series", "winner", "loser", "status", "unit")
+"""Columns that agree in crossovers of the same sides that have the same status."""
+
+
+def _is_at_same_place(first: Row, second: Row) -> bool:
+    """Whether two crossovers that agree in ALIKE lie at the same place, or have none."""
     if first["value"] is None or second["value"] is None:
         return first["status"] in ("below_range", "above_range")
     places = [(first[name], second[name]) for name in ("value", "low", "high")]
@@ -158,7 +164,7 @@ def _answer(row: dict[str, Any], tables: RunTables, varied_axes: Sequence[str], 
         "kind": "crossover",
         "series": _series_name(row, varied_axes),
         "caveats": columns["caveats"] + caveats_of_series(row, tables),
-        **reach_of(row, tables.ratios, contender, baseline),
+        **reach_of(row, tables, contender, baseline),
     }
 
 
@@ -173,17 +179,18 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
     run (`has_run`).
     """
     crossovers, main = _crossovers_to_answer(tables)
+    needed = _of_sides(tables)
     varied_axes, with_product_names = varying(tables.cells, series_axes(x_axis)), _has_several_accelerators(crossovers)
     answers = []
     for row in records(crossovers[crossovers.index.isin(main) & (crossovers["cost"] == "time")]):
-        for speedup in records(speedups_of(row, tables.ratios).tail(1)):
+        for speedup in records(speedups_of(row, tables).tail(1)):
             sides, steps = _sides(row, with_product_names), speedup["payback_steps"]
             winner, loser = sides if speedup["ratio"] > 1 else reversed(sides)
             if steps is not None and (steps >= 1 or has_run):
                 if x_axis == CPU_THREADS:
                     place = cores_text(speedup["baseline_threads"], "CPU core")
                 else:
-                    place = name_by(first_row(rows_with(tables.cells, CELL_AXES, speedup)), [X_AXES[x_axis]])
+                    place = name_by(first_row(tables.rows_with("cells", CELL_AXES, speedup)), [X_AXES[x_axis]])
                 answers.append(
                     {
                         "kind": "payback",
@@ -196,18 +203,18 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
                         "loser": loser,
                         "place": place,
                         "startup_s": abs(speedup["startup_s"] - speedup["baseline_startup_s"]),
-                        **with_flags(trials_columns(speedup["trials"]), _cells_of_speedup(speedup, tables.cells)),
+                        **with_flags(trials_columns(speedup["trials"]), _cells_of_speedup(speedup, needed)),
                     }
                 )
     return answers
 
 
-def _cells_of_speedup(speedup: Mapping[str, Any], cells: pd.DataFrame) -> pd.DataFrame:
+def _cells_of_speedup(speedup: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
     """The cells of a ratio on one machine: for a pair of devices, of both; else of its device in all settings."""
     if speedup["pair"] == "device":
-        same = rows_with(cells, [axis for axis in CELL_AXES if axis != "device"], speedup)
+        same = tables.rows_with("cells", [axis for axis in CELL_AXES if axis != "device"], speedup)
         return same.loc[same["device"].isin([speedup["device"], speedup["baseline"]])]
-    return rows_with(cells, [axis for axis in CELL_AXES if axis not in BASELINE_SETTINGS], speedup)
+    return tables.rows_with("cells", [axis for axis in CELL_AXES if axis not in BASELINE_SETTINGS], speedup)
 
 
 ONE_SIDED = ("below_range", "above_range", "edge_tie")
@@ -257,17 +264,17 @@ def _sides(row: Mapping[str, Any], with_product_names: bool) -> tuple[str, str]:
     return name + machine_words("of", row["machine"]), baseline
 
 
-def reach_of(row: dict[str, Any], ratios: pd.DataFrame, contender: str, baseline: str) -> Row:
+def reach_of(row: dict[str, Any], tables: RunTables, contender: str, baseline: str) -> Row:
     """The range of sizes measured on both sides and, if one side leads, the range and the speed-ups of its lead."""
-    return _reach(row, speedups_of(row, ratios)["ratio"].astype(float), contender, baseline)
+    return _reach(row, speedups_of(row, tables)["ratio"].astype(float), contender, baseline)
 
 
-def speedups_of(row: Mapping[str, Any], ratios: pd.DataFrame) -> pd.DataFrame:
+def speedups_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
     """The ratios between the two sides of a crossover, indexed by position on the crossover's x axis."""
     pair = ["pair", "device", "baseline", "baseline_machine", "contender"]
     if row["x_axis"] == CPU_THREADS:
         pair.remove("baseline")  # in ratios, the baseline is the CPU with its number of cores
-    same_pair = rows_with(ratios, [*series_axes(row["x_axis"]), *pair], row)
+    same_pair = tables.rows_with("ratios", [*series_axes(row["x_axis"]), *pair], row)
     return with_x(same_pair, row["x_axis"]).dropna(subset="x").set_index("x").sort_index()
 
 
@@ -321,12 +328,13 @@ def lost_caveat(sides: pd.DataFrame) -> list[str]:
 def sides_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
     """The cells of a crossover's series on the compared devices, with column `x`; for a reference, of both machines."""
     axes = [axis for axis in series_axes(row["x_axis"]) if axis != row["pair"]]
-    cells = tables.cells
     if row["pair"] == REFERENCE:
         axes.remove("machine")
-        both = pd.concat([cells, tables.reference_cells], ignore_index=True)
-        cells = both[both["machine"].isin([row["machine"], row["baseline_machine"]])]
-    sides = rows_with(cells, axes, row)
+        both = [tables.rows_with(name, axes, row) for name in ("cells", "reference_cells")]
+        sides = pd.concat(both, ignore_index=True)
+        sides = sides[sides["machine"].isin([row["machine"], row["baseline_machine"]])]
+    else:
+        sides = tables.rows_with("cells", axes, row)
     if row["x_axis"] != CPU_THREADS:
         sides = sides[sides["device"].isin([row["device"], row["baseline"], row["contender"]])]
     return with_x(sides, row["x_axis"])

@@ -46,7 +46,7 @@ def ranked_series(tables: RunTables, x_axis: str) -> pd.DataFrame:
     crossovers = tables.crossovers
     of_devices = crossovers["pair"].isin(["device", REFERENCE]) & (crossovers["baseline"] == BASELINE)
     for crossover in records(crossovers[of_devices]):
-        line = rows_with(tables.machines, ranking_axes(x_axis), crossover)
+        line = tables.rows_with("machines", ranking_axes(x_axis), crossover)
         if is_ranking(line):
             return line
     return tables.machines.head(0)
@@ -136,18 +136,18 @@ def _reference_answer(
         "main": row["cost"] == "time" or row["status"] != "incomplete",
         "series": name_by(row, varied_axes),
         "measured_on": facts_of(tables.reference_cells)[row["machine"]].measured_on,
-        **_speedups_of_both_estimates(row, tables.ratios, gpu, factor),
+        **_speedups_of_both_estimates(row, tables, gpu, factor),
     }
 
 
-def _speedups_of_both_estimates(row: dict[str, Any], ratios: pd.DataFrame, gpu: str, factor: float) -> Row:
+def _speedups_of_both_estimates(row: dict[str, Any], tables: RunTables, gpu: str, factor: float) -> Row:
     """`reach_of` with speed-ups that span all estimates: of times as measured and scaled by `factor`, on other hosts.
 
     If the estimates disagree, the speed-ups are those at the largest point.
     """
-    columns = reach_of(row, ratios, gpu, THIS_CPU)
+    columns = reach_of(row, tables, gpu, THIS_CPU)
     if row["caveat"] == DISAGREE and columns:
-        ratio = float(speedups_of(row, ratios)["ratio"].iloc[-1])
+        ratio = float(speedups_of(row, tables)["ratio"].iloc[-1])
         columns |= {"reach": columns["largest"], "ratio_low": ratio, "ratio_high": ratio}
     if "ratio_low" not in columns:
         return columns
@@ -184,7 +184,7 @@ def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) 
                 "winner": short_name(name),
                 "trials": line["trials"].min(),
                 "measured_on": facts.measured_on,
-                "caveats": flags_of(rows_with(tables.cells, [*series_axes(x_axis), "device"], here)),
+                "caveats": flags_of(tables.rows_with("cells", [*series_axes(x_axis), "device"], here)),
             }
         )
     return answers
@@ -265,7 +265,7 @@ def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
         if bound["ratio"] > HIGHEST_BOUND:
             continue
         side_here = bound | {"machine": bound["baseline_machine"], "device": bound["baseline"]}
-        timed = rows_with(tables.cells, [*axes, "machine", "device"], side_here)
+        timed = tables.rows_with("cells", [*axes, "machine", "device"], side_here)
         launches = line[(line["machine"] == bound["machine"]) & (line["contender"] == LAUNCH)]
         answers.append(
             {

@@ -36,8 +36,7 @@ def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
 
 
 def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
-    pairs = tables.ratios[tables.ratios["pair"] == row["pair"]]
-    speedups = speedups_of(row, pairs)
+    speedups = speedups_of(row, tables)
     sizes = speedups.index.to_numpy(float)
     log_ratios, log_highs = np.log(speedups[["ratio", "ratio_high"]].to_numpy(float)).T
     half_widths = log_highs - log_ratios

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from crossover.tables import registry
@@ -53,6 +53,26 @@ class RunTables:
         """The tables with the rows of one study, and all roofs."""
         names = [entry.name for entry in fields(self) if entry.name != "roofs"]
         return replace(self, **{name: (rows := getattr(self, name))[rows["study"] == study] for name in names})
+
+    def rows_with(self, name: str, axes: Sequence[str], values: Mapping[str, Any]) -> pd.DataFrame:
+        """The rows of a table that have the given values on these axes, leaving out axes without a value.
+
+        Each choice of axes groups the table once, so that an answer on each series does not search all rows.
+        """
+        table: pd.DataFrame = getattr(self, name)
+        known = tuple(axis for axis in axes if values[axis] is not None)
+        if (name, known) not in self._groups:
+            groups: dict[tuple[Any, ...], list[int]] = {}
+            keys = zip(*(table[axis].tolist() for axis in known), strict=True) if known else [()] * len(table)
+            for position, key in enumerate(keys):
+                groups.setdefault(key, []).append(position)
+            self._groups[name, known] = groups
+        return table.iloc[self._groups[name, known].get(tuple(values[axis] for axis in known), [])]
+
+    @cached_property
+    def _groups(self) -> dict[tuple[str, tuple[str, ...]], dict[tuple[Any, ...], list[int]]]:
+        """Positions of rows by table and axes, then by values."""
+        return {}
 
 
 CELLS_OF = {
