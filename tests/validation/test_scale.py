@@ -15,6 +15,7 @@ import pytest
 from check_scale import make_grid, run_measured
 from statements import null_rows, report_on, studies_of
 
+from crossover.answers.crossovers import ALIKE, _said_once
 from crossover.config.studies import Study
 from crossover.errors import UserError
 
@@ -92,16 +93,42 @@ def calls_of(function: Callable[[], object]) -> int:
     return count
 
 
-def test_the_analysis_of_a_further_series_calls_few_functions() -> None:
-    """It was 111,000 with all columns of a table selected for each answer."""
+def calls_of_analysis(series: int) -> int:
+    """The calls for a study with so many series, of 22 rows each."""
     (study,) = (study for study in studies_of("config") if study.name == "disc_depth")
+    wide: Study = replace(study, batch_sizes=tuple(range(1, series + 1)), candidates=None, claims=(), published=None)
+    rows = null_rows([wide], 1, 0.05, np.random.default_rng(0))
+    return calls_of(lambda: report_on([wide], rows))
+
+
+def test_the_analysis_of_a_further_series_calls_few_functions() -> None:
+    """It was 80,000 with each advantage computed three times, and each answer's rows sought in the whole table."""
+    calls_of_analysis(2)  # imports and caches
+    assert (calls_of_analysis(12) - calls_of_analysis(4)) / 8 < 65_000
+
+
+@pytest.mark.slow
+def test_the_analysis_grows_linearly() -> None:
+    """With 300, 1,000 and 5,000 rows."""
+    calls_of_analysis(2)
+    few, more, many = map(calls_of_analysis, (14, 46, 228))
+    assert more / few < 4
+    assert many / more < 6
+
+
+def test_five_times_the_answers_take_five_times_as_long_to_say_once() -> None:
+    """Each crossover of runs was compared with every crossover of steps, which took 25 times as long."""
 
     def calls(series: int) -> int:
-        wide: Study = replace(
-            study, batch_sizes=tuple(range(1, series + 1)), candidates=None, claims=(), published=None
-        )
-        rows = null_rows([wide], 1, 0.05, np.random.default_rng(0))
-        return calls_of(lambda: report_on([wide], rows))
+        answers = [
+            {**dict.fromkeys(ALIKE, "same"), "series": str(index), "cost": cost, "capacity": 1, "main": True}
+            | dict.fromkeys(("value", "low", "high"), 1.0)
+            for index in range(series)
+            for cost in ("time", "run")
+        ]
+        said = []
+        count = calls_of(lambda: said.extend(_said_once(answers)))
+        assert [row["main"] for row in said] == [True, False] * series
+        return count
 
-    calls(2)  # imports and caches
-    assert (calls(12) - calls(4)) / 8 < 95_000
+    assert calls(500) <= 6 * calls(100)

@@ -13,7 +13,7 @@ from crossover.errors import UserError
 from crossover.tables import frames
 from crossover.tables.frames import read_csv, read_table, write_table, x_axes_of
 from crossover.tables.registry import MACHINES, Column
-from crossover.tables.run_tables import table_of
+from crossover.tables.run_tables import run_tables, table_of
 
 Row = Callable[..., dict[str, Any]]
 
@@ -71,3 +71,24 @@ def test_parameters_are_the_x_axis_only_if_they_distinguish_the_sizes(
 ) -> None:
     rows = pd.DataFrame([row(size=size, parameters=count) for size, count in parameters.items()])
     assert x_axes_of({"disc_depth": requested}, rows) == {"disc_depth": axis}
+
+
+def test_rows_of_a_run_with_values_are_those_of_the_table() -> None:
+    """In the table's order; an axis without a value, such as the contender's on a machine without one, is left out."""
+    ratios = table_of(
+        "ratios",
+        [
+            {"study": study, "size": size, "contender": contender}
+            for size in (2, 1)
+            for study, contender in (("a", "cuda"), ("b", "cuda"), ("a", "mps"))
+        ],
+    )
+    tables = run_tables(ratios=ratios)
+    axes = ["study", "size", "contender"]
+    for values, positions in (
+        ({"study": "a", "size": 1, "contender": "mps"}, [5]),
+        ({"study": "a", "size": 2, "contender": None}, [0, 2]),
+        ({"study": "c", "size": 2, "contender": None}, []),
+        (dict.fromkeys(axes), [0, 1, 2, 3, 4, 5]),
+    ):
+        pd.testing.assert_frame_equal(tables.rows_with("ratios", axes, values), ratios.iloc[positions])
