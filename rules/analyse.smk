@@ -25,7 +25,7 @@ rule write_plan:
         run=asdict(PLAN),
         # Without the key `name`, which only the export of a reference needs.
         config={key: value for key, value in CONFIG.complete.items() if key != "name"},
-        planned_keys=JOBS.keys(cell.values for cell in [*PLAN.cells, *PLAN.cells_of_candidates]),
+        planned_keys=get_planned_keys,
         several_hosts=SEVERAL_HOSTS,
         references=[str(folder) for folder in REFERENCES],
         # With explicit devices, the user knows what the machine has.

@@ -3,7 +3,7 @@
 from crossover.config.configuration import real_files
 from crossover.errors import failures, one_line_errors
 from crossover.plan.checks import reference_files
-from crossover.plan.stages import FIRST_REPEAT, plan_after, planned_trials
+from crossover.plan.stages import planned_repeats, planned_trials
 
 
 def get_file(path):
@@ -36,6 +36,11 @@ def get_params(kind):
 def get_options(kind):
     """The options of a job's command. With `resources` as an argument, only a change of the key re-runs the job."""
     return lambda wildcards, resources: JOBS.options(kind, wildcards)
+
+
+def get_planned_keys(wildcards):
+    """The keys of all results. As a function, it is not called where Snakemake only runs another job."""
+    return JOBS.keys(cell.values for cell in [*PLAN.cells, *PLAN.cells_of_candidates])
 
 
 def get_limit(kind):
@@ -95,13 +100,15 @@ def get_rows_before_stage(wildcards):
 def get_measured_rows(wildcards):
     """The rows of the first grid, of all stages, and of the repeats. To plan repeats, only earlier repeats count."""
     rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
-    repeat, part = FIRST_REPEAT
-    while repeat <= PLAN.repeats and (str(repeat), part) != (wildcards.get("repeat"), wildcards.get("part")):
-        plan = checkpoints.plan_repeats.get(repeat=str(repeat), part=part).output.plan
-        with one_line_errors():
-            trials = planned_trials(Path(plan))
-        rows += PLAN.rows(trials, repeat)
-        repeat, part = plan_after(repeat, part, trials)
+
+    def plan_of(repeat, part):
+        if (str(repeat), part) == (wildcards.get("repeat"), wildcards.get("part")):
+            return None
+        return Path(checkpoints.plan_repeats.get(repeat=str(repeat), part=part).output.plan)
+
+    with one_line_errors():
+        for repeat, trials in planned_repeats(PLAN.repeats, plan_of):
+            rows += PLAN.rows(trials, repeat)
     return rows
 
 

@@ -71,7 +71,8 @@ def analyse(
     measurements = of_own_grid(all_trials, candidates)
     studies = with_x_axes(studies, measurements)
     # With the other columns, selecting the rows of each pair would take seconds.
-    compared, all_compared = _with_plain_texts(measurements[COMPARED]), _with_plain_texts(all_trials[COMPARED])
+    all_compared = _with_plain_texts(all_trials[COMPARED])
+    compared = all_compared.loc[measurements.index]
     first_points = {name: _first_points(study, measurements) for name, study in studies.items()}
     roofs = table_of("roofs") if roofs is None else roofs
     cells = with_roofs(summarise(measurements, first_points if grids_known else {}, prices), measurements, roofs)

@@ -19,7 +19,7 @@ from crossover.statistics.intervals import INCONCLUSIVE, SampleMean, interval_of
 from crossover.statistics.machines import Side, is_ranking, ranked_sides, ranking_axes, sides_of, standings_along
 from crossover.statistics.references import DISAGREE, NORMAL_QUANTILE, host_factors, speedup_spread
 from crossover.statistics.references import PAIR as REFERENCE
-from crossover.tables.frames import first_row, records, rows_with, with_x
+from crossover.tables.frames import first_row, records, with_x
 from crossover.tables.labels import (
     axis_label,
     machine_side,
@@ -237,12 +237,9 @@ def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[Row, Samp
 
 def _cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
     """The two cells of a ratio with a reference: that of its GPU there, and that of the CPU here."""
-    cells = pd.concat([tables.cells, tables.reference_cells], ignore_index=True)
-    same = rows_with(cells, [axis for axis in CELL_AXES if axis not in ("machine", "device")], row)
-    there = (same["machine"] == row["machine"]) & (same["device"] == row["contender"])
-    here = (same["machine"] == row["baseline_machine"]) & (same["device"] == row["baseline"])
-    both: pd.DataFrame = pd.concat([same[there], same[here]])
-    return both
+    there = tables.rows_with("reference_cells", CELL_AXES, {**row, "device": row["contender"]})
+    side_here = {**row, "machine": row["baseline_machine"], "device": row["baseline"]}
+    return pd.concat([there, tables.rows_with("cells", CELL_AXES, side_here)], ignore_index=True)
 
 
 HIGHEST_BOUND = 100

@@ -77,7 +77,7 @@ class _Shapes:
         returned = self._value(returned)
         if isinstance(returned, ast.Tuple) and len(returned.elts) in (2, 3):
             return [leaf for part in returned.elts[1:] for leaf in self._leaves(part)]
-        if isinstance(returned, ast.Call) and _last_name(returned.func) == "Step":
+        if isinstance(returned, ast.Call) and last_name(returned.func) == "Step":
             parts = {keyword.arg: keyword.value for keyword in returned.keywords}
             if "inputs" in parts and not {"samples", None} & parts.keys():
                 return [leaf for key in ("inputs", "targets") if key in parts for leaf in self._leaves(parts[key])]
@@ -97,7 +97,7 @@ class _Shapes:
         tensor = self._value(tensor) if tensor is not None else None
         if not isinstance(tensor, ast.Call):
             return None
-        name = _last_name(tensor.func)
+        name = last_name(tensor.func)
         if name in CONVERTING:
             return self.rows(tensor.args[0]) if tensor.args else None
         if name in METHODS and isinstance(tensor.func, ast.Attribute):
@@ -121,5 +121,5 @@ class _Shapes:
         return node
 
 
-def _last_name(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
     return str(getattr(node, "attr", getattr(node, "id", "")))

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
-from crossover.config.own_batches import Function, own_batch, own_nodes
+from crossover.config.own_batches import Function, last_name, own_batch, own_nodes
 from crossover.errors import UserError, allowed_names
 from crossover.files import relative_path, working_folder
 
@@ -300,8 +300,7 @@ def _binds(node: ast.AST) -> list[str]:
 
 def _last_name(node: ast.expr) -> str:
     """The last part of a dotted name, also of a called one; empty for other expressions."""
-    node = node.func if isinstance(node, ast.Call) else node
-    return str(getattr(node, "attr", getattr(node, "id", "")))
+    return last_name(node.func if isinstance(node, ast.Call) else node)
 
 
 def parsed(file: Path) -> ast.Module:

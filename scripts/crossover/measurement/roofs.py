@@ -21,7 +21,7 @@ from crossover.machine.kernel import available_bytes, last_level_cache_bytes
 from crossover.machine.threads import usable_cpus
 from crossover.machine.trust import host_flags, why_invalid
 from crossover.measurement.clock.profiling import profile_device
-from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
+from crossover.measurement.clock.timing import NANO, Step, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.host.description import describe_host
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.process.jobs import ProbeJob
@@ -88,7 +88,7 @@ def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[st
         surroundings.counts()
         rows = [row for _ in range(ROUNDS) for row in probe(target, job.threads, watch, job.precisions)]
         surroundings.counts()
-        timed_s = (watch.wall_ns() - started_ns) * 1e-9
+        timed_s = (watch.wall_ns() - started_ns) * NANO
         facts = {**host, "device": job.cell.device, "threads": job.threads, "timed_s": timed_s}
         return rows, disturbances(facts | surroundings.columns(timed_s, 1))
 

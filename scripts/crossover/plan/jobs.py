@@ -122,8 +122,9 @@ class Jobs:
         """The keys of all results of some cells, with their parts, for `plan.json`."""
         keys: dict[str, Key] = {}
         for cell in cells:
-            kinds = ["trial", "batch_try", "probe", *(["training"] if quality_of(self._studies[cell["study"]]) else [])]
-            for kind in kinds:
+            study = self._studies[cell["study"]]
+            asked = {"trial": True, "batch_try": study.largest_batch, "probe": True, "training": quality_of(study)}
+            for kind in (kind for kind, is_asked in asked.items() if is_asked):
                 key = self.key(kind, {**cell, "trial": "1", "seed": "1"})
                 keys[key.key] = key
         return [asdict(key) for key in keys.values()]

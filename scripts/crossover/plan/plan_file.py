@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.files import atomic_path
-from crossover.plan.stages import FIRST_REPEAT, path_of_row, plan_after, planned_trials
+from crossover.plan.stages import path_of_row, planned_repeats, planned_trials
 from crossover.reading import UnreadableError, read_json
 
 
@@ -53,7 +53,7 @@ def read(path: Path) -> Plan:
     """Read a plan; raises UserError if the file is not a plan."""
     values = read_json(path, "plan")
     try:
-        return Plan(**{"keys": ()} | {field.name: values[field.name] for field in fields(Plan) if field.name in values})
+        return Plan(**{field.name: values[field.name] for field in fields(Plan) if field.name in values})
     except (KeyError, TypeError):
         raise UnreadableError(path, "not the plan of a run") from None
 
@@ -85,13 +85,13 @@ def find_references(plan: Plan, results: Path, started_in: str | None = None) ->
 
 def repeated_rows(plan: Plan, results: Path) -> list[Path]:
     """Paths of the rows of the repeats planned so far."""
+
+    def plan_of(repeat: int, part: str) -> Path | None:
+        file = results / "repeats" / f"repeat-{repeat}{part}.json"
+        return file if file.is_file() else None
+
     rows = []
-    repeat, part = FIRST_REPEAT
-    while repeat <= plan.config.get("repeat_disturbed", 0):
-        if not (file := results / "repeats" / f"repeat-{repeat}{part}.json").is_file():
-            break
-        trials = planned_trials(file)
+    for repeat, trials in planned_repeats(plan.config.get("repeat_disturbed", 0), plan_of):
         of_plan = [(cell, trial) for cell, trial in trials if cell.study in plan.studies]
         rows += [results / "cells" / path_of_row(cell, trial, repeat) for cell, trial in of_plan]
-        repeat, part = plan_after(repeat, part, trials)
     return rows

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,19 +60,27 @@ def path_of_row(cell: Cell, trial: int, repeat: int = 0) -> Path:
 
 SAMPLE = 3
 """Number of disturbed trials that are repeated first; the rest are repeated only if that helps."""
-FIRST_REPEAT = (1, "")
 REST = "-rest"
 """In a plan's name: it has the trials that are not in the repeat's sample."""
 
 
-def plan_after(repeat: int, part: str, trials: Sequence[Any]) -> tuple[int, str]:
-    """Number and part of the plan that follows a plan of repeats with these trials; `sys.maxsize` if none does.
+def planned_repeats(
+    most: int, plan_of: Callable[[int, str], Path | None]
+) -> Iterator[tuple[int, list[tuple[Cell, int]]]]:
+    """The repeats planned so far, at most `most`, and their trials: of each a sample and, if that was full, the rest.
 
-    A sample that is not full has all disturbed trials, and an empty one ends the repeats.
+    `plan_of` finds the plan of a repeat and its part; None ends the repeats, and so does an empty sample.
     """
-    if part == REST or 0 < len(trials) < SAMPLE:
-        return repeat + 1, ""
-    return (repeat, REST) if trials else (sys.maxsize, "")
+    repeat, part = 1, ""
+    while repeat <= most and (plan := plan_of(repeat, part)) is not None:
+        trials = planned_trials(plan)
+        yield repeat, trials
+        if part == REST or 0 < len(trials) < SAMPLE:
+            repeat, part = repeat + 1, ""
+        elif trials:
+            part = REST
+        else:
+            return
 
 
 def write_stage(

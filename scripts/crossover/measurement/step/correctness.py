@@ -25,13 +25,7 @@ from torch import nn
 from torch.autograd.graph import _engine_run_backward
 
 from crossover.machine.kernel import available_bytes
-from crossover.measurement.modules import (
-    buffers_of,
-    modules_of,
-    named_buffers_of,
-    parameters_of,
-    set_mode,
-)
+from crossover.measurement.modules import buffers_of, modules_of, named_buffers_of, parameters_of, set_mode
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic, default_dtype

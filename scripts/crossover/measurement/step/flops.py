@@ -91,15 +91,15 @@ def product_flops(left: torch.Tensor, right: torch.Tensor, *_: Any, **__: Any) -
     if not (left.is_floating_point() or left.is_complex()):
         raise ValueError("a product of integers has no floating-point operations")
     scale = 2 * (COMPLEX if left.is_complex() else 1)
-    if _is_sparse(right):
-        if _is_sparse(left):
+    if is_sparse_tensor(right):
+        if is_sparse_tensor(left):
             raise ValueError("the product of two sparse matrices depends on their patterns")
         return scale * _stored_values(right) * left.shape[-2]
-    stored = _stored_values(left) if _is_sparse(left) else left.numel()
+    stored = _stored_values(left) if is_sparse_tensor(left) else left.numel()
     return scale * stored * (right.shape[-1] if right.dim() > 1 else 1)
 
 
-def _is_sparse(tensor: torch.Tensor) -> bool:
+def is_sparse_tensor(tensor: torch.Tensor) -> bool:
     return tensor.layout in COMPRESSED or tensor.layout in BLOCKED
 
 

@@ -24,6 +24,7 @@ from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
 from crossover.errors import InvalidError, UserError
 from crossover.measurement.step.check_modes import SameDraws
+from crossover.measurement.step.flops import is_sparse_tensor
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
 from crossover.measurement.user.loss import kind_of
@@ -41,7 +42,6 @@ TOLERANCES: dict[type[np.generic], float] = {
     np.float16: HALF_TOLERANCE,
 }
 """Largest relative difference that is allowed between results, by dtype; 0 for other dtypes, such as integers."""
-SPARSE_LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 
 class UserFunction:
@@ -280,7 +280,7 @@ def _result_of(value: Any) -> Result | None:
 
 def _of_tensor(tensor: torch.Tensor) -> Result | None:
     shape, coordinates = tuple(tensor.shape), None
-    if tensor.layout in SPARSE_LAYOUTS:
+    if is_sparse_tensor(tensor):
         tensor = tensor.to_sparse().coalesce()
         coordinates, tensor = tuple(tensor.indices().numpy()), tensor.values()
     elif tensor.layout != torch.strided:
