@@ -211,7 +211,7 @@ def test_a_setting_changed_by_the_import_is_named_with_its_key(setter: str, name
     try:
         line = complaint("net.py:build")
     finally:
-        torch.set_default_device("cpu")
+        torch.set_default_device(None)
     assert line.startswith(f"net.py:build: the import changes a setting: {name} changed from ")
     assert line.endswith("it imports, must not set it" + (f"; set {key} in the config instead" if key else ""))
 
