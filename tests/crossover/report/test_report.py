@@ -106,6 +106,18 @@ def test_the_summary_is_the_accepted_one(page: Page) -> None:
     assert text == golden("summary.md", text)
 
 
+@pytest.mark.parametrize("in_one_study", [False, True])
+def test_names_of_series_are_explained_if_a_study_has_several(
+    rows: pd.DataFrame, tmp_path: Path, in_one_study: bool
+) -> None:
+    """Two studies with one protocol each name no series by it."""
+    given = rows.assign(protocol="resident")
+    others = given.assign(protocol="as_published")
+    given = pd.concat([given, others]) if in_one_study else given.where(given["study"] == "widths", others)
+    text = (write_page(given, tmp_path).folder / "summary.md").read_text()
+    assert ("Names of series say where" in text) is in_one_study
+
+
 WHY = {
     "cuda": "launching kernels is 90 % of a GPU step at 2 linear layers and the largest part at "
     "every size measured; with batches prepared ahead, one CUDA graph is 10.0x faster (95 % CI 9.76 to 10.3)",
