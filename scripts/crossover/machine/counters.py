@@ -84,6 +84,12 @@ def involuntary_switches() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
+def queued_ns(root: Path = Path("/")) -> int:
+    """Time for which this process's threads have waited for a core, summed over the threads; 0 if it cannot be read."""
+    texts = [read_kernel(path) for path in (root / "proc/self/task").glob("*/schedstat")]
+    return sum(int(text.split()[1]) for text in texts if text)
+
+
 def _shares(before: CpuTicks | None, after: CpuTicks | None) -> Mapping[str, float | None]:
     if before is None or after is None or before.cpus != after.cpus or after.total <= before.total:
         return {"steal_share": None, "others_cpus": None, "children_cpus": None}

@@ -16,6 +16,7 @@ import torch
 
 from crossover.config.words import LOADING, is_cpu
 from crossover.errors import InvalidError, UnsupportedError
+from crossover.machine.counters import queued_ns
 from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.measurement.cell import Columns, OpenCell, open_cell
@@ -112,6 +113,7 @@ class Trial:
         self.task = task = self.cell.build(self.cell.data(), self.cell.arithmetic(), job.seed + job.trial, tell)
         self.execution = execution = prepare(task, job.cell.execution)
         self.watch = watch = Stopwatch(
+            queued_ns=queued_ns,
             synchronise=self._wait,
             mark=target.mark,
             between_s=target.between_s,

@@ -12,6 +12,7 @@ from crossover.machine.counters import (
     Counters,
     CpuTicks,
     counters_between,
+    queued_ns,
     read_counters,
 )
 
@@ -48,6 +49,12 @@ def machine(kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Pat
             "sys/fs/cgroup/cpu.stat": "usage_usec 1\n",
         }
     )
+
+
+def test_the_time_in_the_queues_of_cores_is_that_of_all_threads(kernel: Callable[..., Path]) -> None:
+    threads = {"proc/self/task/7/schedstat": "900 120 3\n", "proc/self/task/8/schedstat": "800 30 2\n"}
+    assert queued_ns(kernel(threads)) == 150
+    assert queued_ns(Path("/no kernel")) == 0
 
 
 def test_counters_are_read_for_the_usable_cpus(machine: Path) -> None:

@@ -50,6 +50,8 @@ class Stopwatch:
 
     wall_ns: Callable[[], int] = time.perf_counter_ns
     cpu_ns: Callable[[], int] = time.process_time_ns
+    queued_ns: Callable[[], int] = lambda: 0
+    """Time for which threads of the process have waited for a core, summed over the threads."""
     synchronise: Callable[[], None]
     mark: Callable[[], Any] | None = None
     between_s: Callable[[Any, Any], float] | None = None
@@ -101,16 +103,18 @@ def time_steps(
         block_steps = _choose_block(run, cycle_steps, effort, course)
         timed = Course()
         cpu_s, device_s = [], []
-        counts, cpu_start_ns = watch.counts(), watch.cpu_ns()
+        counts, queued_start_ns, cpu_start_ns = watch.counts(), watch.queued_ns(), watch.cpu_ns()
         while not timed_enough(timed, effort):
             block = run(block_steps)
             timed.add(block.wall_s, block_steps)
             cpu_s.append(block.cpu_s)  # not the block, since objects would make a collection of garbage due
             device_s.append(block.device_s)
         timed_cpu_s = (watch.cpu_ns() - cpu_start_ns) * NANO
+        queued_s = (watch.queued_ns() - queued_start_ns) * NANO / block_steps
         counts_after = watch.counts()
     device_samples_s = [block_s / block_steps for block_s in device_s if block_s is not None]
-    average = statistics.fmean if differ_by_themselves(timed.samples_s, cpu_s, waits) else statistics.median
+    unlike = differ_by_themselves(timed.samples_s, cpu_s, waits, queued_s)
+    average = statistics.fmean if unlike else statistics.median
     columns = {
         **sample_columns(timed.samples_s, average),
         "block_steps": block_steps,

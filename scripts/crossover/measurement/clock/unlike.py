@@ -48,13 +48,20 @@ def unevenness(samples_s: Sequence[float]) -> float:
     return abs(statistics.fmean(samples_s) / statistics.median(samples_s) - 1)
 
 
-def differ_by_themselves(samples_s: Sequence[float], cpu_s: Sequence[float], waits: bool) -> bool:
+def differ_by_themselves(
+    samples_s: Sequence[float], cpu_s: Sequence[float], waits: bool, queued_s: float = 0.0
+) -> bool:
     """True if blocks differ because their steps do, and not because other work disturbs some of them.
 
     That is so if several blocks differ, not in phases, and the process's CPU time (`cpu_s` of each block) differs with
-    them. Steps that wait, as for a loader (`waits`), need no CPU time meanwhile.
+    them. Steps that wait, as for a loader (`waits`), need no CPU time meanwhile. While one of several threads waits for
+    a core, the others spin, so CPU time cannot tell; therefore `queued_s`, the time for which the process's threads
+    waited for a core per step of a block, summed over the blocks, must not explain most of what blocks take beyond the
+    median.
     """
     median_s = statistics.median(samples_s)
+    if queued_s > math.fsum(max(0.0, sample_s - median_s) for sample_s in samples_s) / 2:
+        return False
     ratios = [sample_s / median_s for sample_s in samples_s]
     sides = [(ratio > 1 + UNLIKE_SHARE) - (ratio < 1 / (1 + UNLIKE_SHARE)) for ratio in ratios]
     if sum(map(abs, sides)) < UNLIKE_BLOCKS or _autocorrelation(sides) > CLUMPED:

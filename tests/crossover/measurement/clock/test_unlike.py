@@ -26,11 +26,17 @@ def in_turn(*costs_ms: float, noise: float = 0.0) -> Callable[[int, int], float]
 class OtherWork(FakeDevice):
     """A device whose pauses take no CPU time of the process."""
 
-    def watch(self, marks: bool = False) -> Any:
-        def cpu_ns() -> int:
-            return self.now - sum(pause for step, pause in self.pauses_ns.items() if step < self.steps)
+    spins = False
+    """Another of the process's threads works meanwhile, and spins when it waits."""
 
-        return replace(super().watch(marks), cpu_ns=cpu_ns)
+    def watch(self, marks: bool = False) -> Any:
+        def paused_ns() -> int:
+            return sum(pause for step, pause in self.pauses_ns.items() if step < self.steps)
+
+        def cpu_ns() -> int:
+            return (2 if self.spins else 1) * self.now - paused_ns()
+
+        return replace(super().watch(marks), cpu_ns=cpu_ns, queued_ns=paused_ns if self.spins else lambda: 0)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.03])
@@ -63,13 +69,14 @@ def test_unlike_steps_without_a_cycle_are_given_by_their_mean_and_flagged() -> N
     assert timing["flag_names"] == ["unlike_blocks"]
 
 
-def test_like_steps_among_disturbances_are_given_by_their_median() -> None:
-    """Other work takes 30 ms in every tenth step or so, and no CPU time of the process."""
+@pytest.mark.parametrize("spins", [False, True])
+def test_like_steps_among_disturbances_are_given_by_their_median(spins: bool) -> None:
+    """Other work takes 30 ms of a core in every tenth step or so; CPU time rises only if another thread spins."""
     draw = random.Random(2)
     pauses_ns = {step: 30 * MILLISECOND for step in range(10_000) if draw.random() < 0.1}
-    timing = OtherWork(10 * MILLISECOND, pauses_ns=pauses_ns).time(
-        replace(DEFAULT, timed_min_s=1.4995, timed_max_s=1.4995)
-    )
+    device = OtherWork(10 * MILLISECOND, pauses_ns=pauses_ns)
+    device.spins = spins
+    timing = device.time(replace(DEFAULT, timed_min_s=1.4995, timed_max_s=1.4995))
     assert timing["step_time_s"] == pytest.approx(0.01)
     assert timing["step_time_mean_s"] > 0.0115
     assert timing["flag_names"] == ["unlike_blocks"]
@@ -105,6 +112,13 @@ def test_whether_blocks_differ_by_themselves(
     samples: list[float], cpu: list[float], waits: bool, expected: bool
 ) -> None:
     assert differ_by_themselves(samples, cpu, waits) is expected
+
+
+@pytest.mark.parametrize(("queued_s", "expected"), [(0.0, True), (2.9, True), (3.1, False)])
+def test_waiting_for_a_core_explains_differences(queued_s: float, expected: bool) -> None:
+    """The blocks take 6 s beyond the median; of several threads, those that do not wait spin."""
+    samples = [1, 1, 3, 1, 1, 3, 1, 3, 1, 1]
+    assert differ_by_themselves(samples, samples, False, queued_s) is expected
 
 
 @pytest.mark.parametrize(
