@@ -1,6 +1,6 @@
 """The user's models and functions, as named in a study or on a command line, read without running them.
 
-my_net.py:build         a function in a file, relative to the study's file or to the working directory
+my_net.py:build         a function or class in a file, relative to the study's file or to the working directory
 package.module:build    a function in a module on Python's path
 torchvision:resnet18, timm:resnet18, transformers:BertConfig   a model of a library, with random weights
 
@@ -21,14 +21,15 @@ from typing import Any
 from crossover.config.signatures import (
     DEVICE,
     FUNCTION_ARGUMENTS,
-    FUNCTION_SIGNATURE,
-    SIGNATURE,
+    MODEL,
+    OBJECT,
+    RETURNS,
     Arguments,
     Definition,
     find_definition,
-    module_file,
-    parsed,
+    missing_text,
 )
+from crossover.config.source_names import module_file, parsed
 from crossover.errors import UserError, shown_value
 from crossover.files import relative_path
 
@@ -83,6 +84,8 @@ class Model:
     """Those of size and batch size that an argument takes, in the order of the arguments."""
     uses_size: bool = field(default=True, compare=False)
     """False if the function never reads its argument for the size."""
+    makes_only_model: bool = field(default=False, compare=False)
+    """Whether it is a class of models, which needs `table` for its batches."""
     own_batch: int | None = field(default=None, compare=False)
     """The rows of the batch that the function builds, if they are known and the same at each size."""
 
@@ -165,16 +168,17 @@ def _model_of(origin: str, name: str, file: Path) -> Model:
     definition = find_definition(file, name)
     if definition is None:
         return Model(origin, name, size_name=_size_name(file, None))
-    arguments = Arguments.of_signature(definition.signature)
+    makes_model = definition.made == MODEL
+    arguments = Arguments.of_signature(definition.signature, False if makes_model else None)
     takes = tuple(axis for axis in FUNCTION_ARGUMENTS if axis in arguments.of) if DEVICE in arguments.of else ()
+    is_users = "site-packages" not in definition.file.parts
+    where = f"{relative_path(definition.file)}: line {definition.line}" if is_users else relative_path(file)
+    if definition.made == OBJECT:
+        raise UserError(f"{where}: {name} is a class that makes no model; give a function that returns {RETURNS}")
     if definition.is_exact and arguments.missing:
-        allowed = FUNCTION_SIGNATURE if takes else SIGNATURE
-        raise UserError(
-            f"{relative_path(definition.file)}: line {definition.line}: {name}{definition.signature} needs "
-            f"{', '.join(arguments.missing)}, which Crossover does not pass; allowed: {allowed}; give "
-            f"{arguments.missing[0]} a default, or call it batch_size if it is the batch size"
-        )
-    model = Model(origin, name, "infer" if takes else "train", _size_name(file, arguments), takes=takes)
+        raise UserError(f"{where}: {missing_text(name, definition.signature, arguments, is_users)}")
+    mode = "infer" if takes else "train"
+    model = Model(origin, name, mode, _size_name(file, arguments), takes=takes, makes_only_model=makes_model)
     return replace(model, **_known(name, definition, arguments)) if definition.is_exact else model
 
 

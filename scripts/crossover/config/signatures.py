@@ -7,19 +7,31 @@ from __future__ import annotations
 
 import ast
 import functools
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.machinery import PathFinder
 from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
 from crossover.config.own_batches import Function, last_name, own_batch, own_nodes
+from crossover.config.source_names import (
+    Lineage,
+    binds,
+    bound_in,
+    is_torch_module,
+    lineage_of,
+    makes_models,
+    parsed,
+    resolved,
+    resolved_value,
+)
 from crossover.errors import UserError, allowed_names
-from crossover.files import relative_path, working_folder
+from crossover.files import relative_path
 
+RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
+"""What a function that builds a model may return."""
+WITHOUT_BATCH = f"is a class of models, without a batch; give the study `data`, or a function that returns {RETURNS}"
 SIGNATURE = "build(size, batch_size), or fewer of these arguments"
 DEVICE = "device"
 FUNCTION_ARGUMENTS = ("batch_size", DEVICE, "variant", "protocol")
@@ -34,6 +46,8 @@ LITERALS = (
     *(ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set),
     *(ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp, ast.Compare),
 )
+MODEL, OBJECT = "model", "object"
+"""What a class makes: subclasses of torch.nn.Module, and others whose base classes are all known."""
 MOST_STEPS = 20
 """Number of names, from `build = make` or an import to the next, that are followed to a definition."""
 
@@ -50,8 +64,8 @@ class Arguments:
     """Required arguments that receive nothing."""
 
     @classmethod
-    def of_signature(cls, parameters: Signature) -> Arguments:
-        """Assign the arguments of a signature.
+    def of_signature(cls, parameters: Signature, is_function: bool | None = None) -> Arguments:
+        """Assign the arguments of a signature; by default, it is that of a function if it has an argument `device`.
 
         The size goes to the first argument. If that is for the batch size (BATCH_NAMES), or for another of
         FUNCTION_ARGUMENTS in a function with an argument `device`, the size goes to the first other argument without a
@@ -59,7 +73,8 @@ class Arguments:
         """
         named = [p for p in parameters.parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         names = [parameter.name for parameter in named]
-        axes = {name: name for name in FUNCTION_ARGUMENTS if name in names} if DEVICE in names else {}
+        is_function = DEVICE in names if is_function is None else is_function
+        axes = {name: name for name in FUNCTION_ARGUMENTS if is_function and name in names}
         if batch := next((name for name in names if name in BATCH_NAMES), None):
             axes["batch_size"] = batch
         others = [parameter for parameter in named if parameter.name not in axes.values()]
@@ -69,7 +84,7 @@ class Arguments:
         needed = [name for name in needed if name != size]
         of = {"size": size, **axes} if size else axes
         rest = next((p.name for p in parameters.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
-        return cls(of, None if DEVICE in axes else rest, tuple(needed))
+        return cls(of, None if is_function else rest, tuple(needed))
 
     def passed(self, parameters: Signature) -> tuple[str, ...]:
         """Those of size and batch size that an argument takes, in the order of the arguments."""
@@ -88,6 +103,16 @@ class Arguments:
         call.arguments.update({name: given[name] for name in parameters.parameters if name in given})
         call.apply_defaults()  # an argument in `*args` needs all arguments before it
         return call.args, call.kwargs
+
+
+def missing_text(name: str, parameters: Signature, arguments: Arguments, is_users: bool = True) -> str:
+    """The sentence about required arguments that receive nothing, of a builder that is the user's or a package's."""
+    allowed = FUNCTION_SIGNATURE if DEVICE in arguments.of else SIGNATURE
+    default = f"give {arguments.missing[0]} a default, or call it batch_size if it is the batch size"
+    return (
+        f"{name}{parameters} needs {', '.join(arguments.missing)}, which Crossover does not pass; allowed: {allowed}; "
+        f"{default if is_users else f'write a function that calls {name}'}"
+    )
 
 
 def _may_be_size(parameter: Parameter) -> bool:
@@ -118,22 +143,24 @@ class Definition:
     """The arguments that the body never reads."""
     own_batch: int | None = None
     """The rows of the batch that it builds, if they are known and the same at each size."""
+    made: str | None = None
+    """What a class makes: MODEL, OBJECT, or None if that may be all that a builder returns."""
 
 
 def find_definition(file: Path, name: str, wanted: str = SIGNATURE) -> Definition | None:
     """The definition that a name of a file stands for; None if it cannot be read.
 
-    Imports of the user's own modules and assignments such as `build = partial(make, 3)` are followed. Raises UserError
-    if the name is missing, or stands for no plain function; `wanted` is the function to add.
+    Imports, base classes and assignments such as `build = partial(make, 3)` are followed. Raises UserError if the name
+    is missing, or stands for no plain function; `wanted` is the function to add.
     """
     tree = parsed(file)
-    bound = set(chain.from_iterable(map(_binds, ast.walk(tree))))  # including definitions within `if` and `try`
+    bound = set(chain.from_iterable(map(binds, ast.walk(tree))))  # including definitions within `if` and `try`
     if name not in bound and "*" not in bound:
         functions = sorted(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
         hint = allowed_names(name, functions) if functions else f"add one: {wanted}"
         raise UserError(f"{relative_path(file)}: there is no function {name}; {hint}")
     try:
-        return _definition(file, name, MOST_STEPS)
+        return _definition(file, name)
     except _NoFunctionError as error:
         raise UserError(f"{error}, {wanted}") from None
 
@@ -142,27 +169,36 @@ class _NoFunctionError(Exception):
     """A name stands for something that cannot be called like a function."""
 
 
-def _refuse(file: Path, node: ast.stmt, text: str, allowed: str = "a function") -> NoReturn:
+def _refuse(file: Path, node: ast.stmt | ast.expr, text: str, allowed: str = "a function") -> NoReturn:
     raise _NoFunctionError(f"{relative_path(file)}: line {node.lineno}: {text}; allowed: {allowed}")
 
 
-def _definition(file: Path, name: str, steps: int) -> Definition | None:
-    nodes = [node for node in parsed(file).body if name in _names_bound_by(node)]
-    if not nodes or not steps:
+def _definition(file: Path, name: str) -> Definition | None:
+    place = resolved(file, name, MOST_STEPS)
+    if place is None:
         return None
-    node = nodes[-1]
+    if isinstance(place[1], ast.Import | ast.ImportFrom) or (isinstance(place[1], ast.expr) and _is_literal(place[1])):
+        _refuse(place[0], place[1], f"{name} is no function")
+    return _of_place(*place, MOST_STEPS)
+
+
+def _of_place(file: Path, node: ast.AST, steps: int) -> Definition | None:
+    """The definition of a statement or expression that `resolved` returns; None if it cannot be read."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return _of_function(file, node)
     if isinstance(node, ast.ClassDef):
         return _of_class(file, node)
-    if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if _is_literal(node.value) and any(getattr(target, "id", "") == name for target in targets):
-            _refuse(file, node, f"{name} is no function")
-        return _of_value(file, node.value, steps - 1)
-    if isinstance(node, ast.Import):
-        _refuse(file, node, f"{name} is no function")
-    return _of_import(file, node, name, steps - 1) if isinstance(node, ast.ImportFrom) else None
+    if isinstance(node, ast.Lambda):
+        unused = _unused_by(node)
+        return Definition(file, node.lineno, _signature(node.args), True, unused, own_batch(node, parsed(file)))
+    if isinstance(node, ast.Call) and steps:
+        return _of_call(file, node, steps - 1)
+    return _of_method(file, node) if isinstance(node, ast.Attribute) else None
+
+
+def _of_value(file: Path, value: ast.expr, steps: int) -> Definition | None:
+    place = resolved_value(file, value, MOST_STEPS)
+    return None if place is None else _of_place(*place, steps)
 
 
 def _of_function(file: Path, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Definition:
@@ -185,29 +221,100 @@ def _is_literal(value: ast.expr) -> bool:
     return isinstance(value, LITERALS)
 
 
-def _of_class(file: Path, node: ast.ClassDef) -> Definition | None:
-    """The definition of a class by its own `__new__` or `__init__`; None if it may inherit or generate it."""
-    methods = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
-    method = methods.get("__new__") or methods.get("__init__")
-    if method is None or method.decorator_list or node.decorator_list or node.keywords:
-        return None
-    parameters = list(_signature(method.args).parameters.values())
+def _of_class(file: Path, node: ast.ClassDef) -> Definition:
+    """The definition of a class by its own or inherited `__new__` or `__init__`; not exact if that is not known."""
+    lineage = lineage_of(file, node, MOST_STEPS)
+    made = MODEL if makes_models(lineage) else None
+    unknown = Definition(file, node.lineno, Signature(), is_exact=False, made=made)
+    made = made or (None if None in lineage else OBJECT)
+    for place in lineage:
+        if place is None or place[1].decorator_list or _has_metaclass(place[1]):
+            return unknown
+        method = bound_in(place[1], "__new__") or bound_in(place[1], "__init__")
+        if method is None or is_torch_module(*place):
+            continue
+        if not isinstance(method, ast.FunctionDef) or method.decorator_list:
+            return unknown
+        arguments = _without_first(_signature(method.args))
+        if method.name == "__new__":
+            return Definition(file, node.lineno, arguments)
+        is_step = DEVICE in arguments.parameters and any(bound_in(part[1], "__call__") for part in lineage if part)
+        made = None if made == OBJECT and is_step else made
+        return Definition(file, node.lineno, arguments, True, _unused_by(method), made=made)
+    return Definition(file, node.lineno, Signature(), made=made)
+
+
+def _has_metaclass(node: ast.ClassDef) -> bool:
+    """Whether a metaclass other than ABCMeta may change what a call of the class does."""
+    return any(word.arg in (None, "metaclass") and _last_name(word.value) != "ABCMeta" for word in node.keywords)
+
+
+def _without_first(signature: Signature) -> Signature:
+    """The arguments without `self` or `cls`."""
+    parameters = list(signature.parameters.values())
     if parameters and parameters[0].kind is not Parameter.VAR_POSITIONAL:
         del parameters[0]
-    return Definition(file, node.lineno, Signature(parameters))
+    return Signature(parameters)
 
 
-def _of_value(file: Path, value: ast.expr, steps: int) -> Definition | None:
-    """The definition of what is assigned to a name: a lambda, another name, or a `partial` of one."""
-    if isinstance(value, ast.Lambda):
-        signature_read, unused = _signature(value.args), _unused_by(value)
-        return Definition(file, value.lineno, signature_read, True, unused, own_batch(value, parsed(file)))
-    if isinstance(value, ast.Name):
-        return _definition(file, value.id, steps)
-    if not isinstance(value, ast.Call) or _last_name(value.func) != "partial" or not value.args:
+def _of_call(file: Path, call: ast.Call, steps: int) -> Definition | None:
+    """The definition of what a call returns: a `partial`, a cached function, an instance or an inner function."""
+    if _last_name(call.func) == "partial" and call.args:
+        made = _of_value(file, call.args[0], steps)
+        return None if made is None else _with_arguments(made, call)
+    if _last_name(call.func) in KEEPING and len(call.args) == 1:
+        return _of_value(file, call.args[0], steps)
+    place = resolved_value(file, call.func, MOST_STEPS)
+    if place is None:
         return None
-    made = _of_value(file, value.args[0], steps)
-    return None if made is None else _with_arguments(made, value)
+    if isinstance(place[1], ast.ClassDef):
+        lineage = lineage_of(place[0], place[1], MOST_STEPS)
+        if makes_models(lineage):
+            _refuse(file, call, f"{ast.unparse(call.func)}(...) is a model", "a function that builds one")
+        return _bound_method(lineage, "__call__", of_instance=True)
+    if isinstance(place[1], ast.FunctionDef) and not place[1].decorator_list:
+        inner = _returned_function(place[1])
+        return None if inner is None else _of_place(place[0], inner, steps)
+    return None
+
+
+def _returned_function(function: ast.FunctionDef) -> ast.FunctionDef | ast.Lambda | None:
+    """The inner function that a function returns, if it returns nothing else and binds its name once."""
+    nodes = list(own_nodes(function))
+    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    if len(returned) == 1 and isinstance(returned[0], ast.Lambda):
+        return returned[0]
+    named = [node for node in nodes if [getattr(value, "id", None) for value in returned] == binds(node)]
+    return named[0] if len(named) == 1 and isinstance(named[0], ast.FunctionDef) else None
+
+
+def _of_method(file: Path, attribute: ast.Attribute) -> Definition | None:
+    """The definition of a method of a class or of an instance, such as `Net.build` or `Factory(3).build`."""
+    place = resolved_value(file, attribute.value, MOST_STEPS)
+    of_instance = place is not None and isinstance(place[1], ast.Call)
+    if place is not None and isinstance(place[1], ast.Call):
+        place = resolved_value(place[0], place[1].func, MOST_STEPS)
+    if place is None or not isinstance(place[1], ast.ClassDef):
+        return None
+    return _bound_method(lineage_of(place[0], place[1], MOST_STEPS), attribute.attr, of_instance)
+
+
+def _bound_method(lineage: Lineage, name: str, of_instance: bool) -> Definition | None:
+    """The definition of a method, without the argument that Python passes; None if it cannot be read."""
+    for place in lineage:
+        if place is None:
+            return None
+        method = bound_in(place[1], name)
+        if method is None:
+            continue
+        kinds = [_last_name(decorator) for decorator in getattr(method, "decorator_list", ())]
+        if not isinstance(method, ast.FunctionDef) or kinds not in ([], ["staticmethod"], ["classmethod"]):
+            return None
+        definition = _of_function(place[0], method)
+        passes_first = kinds == ["classmethod"] or (of_instance and not kinds)
+        arguments = _without_first(definition.signature) if passes_first else definition.signature
+        return replace(definition, signature=arguments, is_exact=True)
+    return None
 
 
 def _with_arguments(made: Definition, call: ast.Call) -> Definition | None:
@@ -224,30 +331,6 @@ def _with_arguments(made: Definition, call: ast.Call) -> Definition | None:
     except (ValueError, TypeError):
         return None
     return replace(made, line=call.lineno, signature=left)
-
-
-def _of_import(file: Path, statement: ast.ImportFrom, name: str, steps: int) -> Definition | None:
-    """The definition that a statement imports from a Python file; None if there is no such file."""
-    imported = next((alias.name for alias in statement.names if name in _binds(alias)), "*")
-    module = statement.module or ""
-    if statement.level:
-        folder = file.parents[statement.level - 1]
-        source = module_file(module, [folder]) if module else folder / "__init__.py"
-    else:
-        source = module_file(module, [file.resolve().parent, file.parent])
-    return _definition(source, imported, steps) if source is not None and source.is_file() else None
-
-
-def module_file(module: str, folders: Sequence[Path] = ()) -> Path | None:
-    """The source file of a module in these folders, the working directory or on Python's path, without importing it."""
-    searched = [*map(str, folders), str(working_folder()), *sys.path]
-    origin = None
-    for part in module.split("."):
-        spec = PathFinder.find_spec(part, searched)
-        if spec is None:
-            return None
-        searched, origin = list(spec.submodule_search_locations or ()), spec.origin
-    return Path(origin) if origin and origin.endswith(".py") else None
 
 
 def _signature(arguments: ast.arguments) -> Signature:
@@ -283,33 +366,6 @@ def _unused_by(function: Function) -> frozenset[str]:
     return frozenset() if read & {"locals", "vars", "eval", "exec"} else frozenset(names - read)
 
 
-def _names_bound_by(node: ast.stmt) -> list[str]:
-    """The names that a statement binds, other than those within functions and classes."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [node.name]
-    return list(chain.from_iterable(map(_binds, ast.walk(node))))
-
-
-def _binds(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.alias):
-        return [node.asname or node.name]
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [node.name]
-    return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
-
-
 def _last_name(node: ast.expr) -> str:
     """The last part of a dotted name, also of a called one; empty for other expressions."""
     return last_name(node.func if isinstance(node, ast.Call) else node)
-
-
-def parsed(file: Path) -> ast.Module:
-    """The syntax tree of a Python file; raises UserError."""
-    shown = relative_path(file)
-    try:
-        return ast.parse(file.read_bytes())
-    except SyntaxError as error:
-        line = f"line {error.lineno}: " if error.lineno else ""
-        raise UserError(f"{shown}: {line}not valid Python ({error.msg}); fix the file") from None
-    except (OSError, ValueError) as error:
-        raise UserError(f"{shown}: cannot be read ({error}); give a Python file") from None

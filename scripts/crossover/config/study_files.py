@@ -20,7 +20,7 @@ from crossover.config.models import (
     read_model,
 )
 from crossover.config.published_rows import read_published_rows
-from crossover.config.signatures import FUNCTION_SIGNATURE
+from crossover.config.signatures import FUNCTION_SIGNATURE, WITHOUT_BATCH
 from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Candidates, Study, cells_of_candidates
 from crossover.config.study_keys import StudyKeys
 from crossover.config.table_files import read_table
@@ -183,6 +183,8 @@ def _unused(model: Model | None, given: Mapping[str, Any], complete: Mapping[str
         for key in (key for key in OF_MODEL if given.get(key) is not None):
             yield f"{key}: given, but the study measures workload '{complete['workload']}'; only a `model` has a {key}"
         return
+    if model.makes_only_model and given.get("data") is None:
+        yield f"model: {model.shown} {WITHOUT_BATCH}"
     if model.is_function and "mode" in given:
         yield f"mode: {given['mode']}, but {model.signature} returns the step itself; remove mode"
     if not model.is_sized and "sizes" in given and not _is_one_name(complete["sizes"]):

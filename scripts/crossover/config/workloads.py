@@ -12,7 +12,8 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
-from crossover.config.signatures import find_definition, parsed
+from crossover.config.signatures import find_definition
+from crossover.config.source_names import parsed
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING, PLAIN
 from crossover.errors import UserError, shown_value

@@ -50,7 +50,7 @@ def test_a_file_is_searched_for_beside_the_study_and_in_the_working_directory(ne
         "try:\n    from fast import build\nexcept ImportError:\n    def build(size): pass\n",
         "if True:\n    build = lambda size: None\n",
         "from collections.abc import Callable\nbuild: Callable = max\n",
-        "class build:\n    pass\n",
+        "class build(dict):\n    pass\n",
     ],
 )
 def test_a_name_bound_without_def_is_accepted(net: Path, text: str) -> None:
@@ -83,10 +83,24 @@ def test_models_of_modules_and_libraries_need_no_file(text: str, title: str) -> 
             "build(size, batch_size), or fewer of these arguments; give more a default, or call it batch_size if",
         ),
         ("torn.py:build", "torn.py: line 1: not valid Python"),
+        (
+            "classes.py:Cls",
+            "classes.py: Cls(in_features, out_features, bias=True, device=None, dtype=None) needs out_features, which "
+            "Crossover does not pass; allowed: build(size, batch_size), or fewer of these arguments; write a function",
+        ),
+        (
+            "classes.py:Net",
+            "classes.py: line 4: Net(size, device) needs device, which Crossover does not pass; allowed",
+        ),
+        ("classes.py:Plain", "classes.py: line 6: Plain is a class that makes no model; give a function that returns"),
     ],
 )
 def test_an_invalid_model_is_one_line(net: Path, text: str, message: str) -> None:
     (net.parent / "torn.py").write_text("def build(:\n")
+    (net.parent / "classes.py").write_text(
+        "import torch\n\nCls = torch.nn.Linear\nclass Net(torch.nn.Module):\n"
+        "    def __init__(self, size, device): ...\nclass Plain: ...\n"
+    )
     assert error_line(lambda: read_model(text, Path(), "here")).startswith(message)
 
 
@@ -141,6 +155,16 @@ def test_sizes_are_named_by_the_first_argument_or_size_name(net: Path, signature
 
 
 class TestStudies:
+    def test_a_class_of_models_needs_a_table(self, folder: Any, net: Path) -> None:
+        init = "    def __init__(self, size, device=None):\n        self.n = size\n"
+        net.write_text(f"from torch import nn\nclass Net(nn.Module):\n{init}")
+        (folder.path / "rows.csv").write_text("a,b\n1,2\n3,4\n")
+        study = {"workload": ..., "sizes": [8, 16], "batch_sizes": [2], "model": "net.py:Net"}
+        line = error_line(lambda: folder.study(**study))
+        assert "model: net.py:Net is a class of models, without a batch; give the study `data`, or a function" in line
+        model = folder.study(**study, data={"file": "rows.csv", "targets": "b"}).model
+        assert (model.takes, model.passed, model.signature) == ((), ("size",), "Net(size, device=None)")
+
     def test_a_study_of_a_model_needs_only_a_question(self, folder: Any, net: Path) -> None:
         study = folder.study(title=..., workload=..., sizes=..., batch_sizes=..., model="net.py:build", mode="infer")
         assert (study.workload, study.sizes, study.batch_sizes) == ("model", (8, 16), (32,))

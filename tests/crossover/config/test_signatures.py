@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -22,13 +23,18 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "net.py"
 
 
-def called(file: Path) -> Any:
-    """What `build` of a file returns when it is called with the arguments that it takes."""
+def load(file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("net", file)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def called(file: Path) -> Any:
+    """What `build` of a file returns when it is called with the arguments that it takes."""
+    module = load(file)
     signature = inspect.signature(module.build)
     given, by_name = Arguments.of_signature(signature).bound(signature, AXES)
     return module.build(*given, **by_name)
@@ -69,6 +75,15 @@ def called(file: Path) -> Any:
         ("@cache\ndef build(batch_size): return batch_size", 32),
         ("def make(): return 3\nbuild = make", 3),
         ("class build:\n    def __new__(cls, batch_size): return batch_size", 32),
+        ("class Base:\n    def __new__(cls, n): return n\nclass Net(Base): ...\nbuild = Net", 7),
+        ("build = functools.lru_cache(lambda n: n)", 7),
+        ("class Make:\n    def __call__(self, n, bs): return n, bs\nbuild = Make()", (7, 32)),
+        ("class Make:\n    def net(self, n): return n\nbuild = Make().net", 7),
+        ("class Make:\n    def net(self, n): return n\nmake = Make()\nbuild = make.net", 7),
+        ("class Make:\n    @staticmethod\n    def net(bs): return bs\nbuild = Make.net", 32),
+        ("class Make:\n    @classmethod\n    def net(cls, n): return n\nclass Sub(Make): ...\nbuild = Sub.net", 7),
+        ("def make(depth):\n    def inner(n): return n, depth\n    return inner\nbuild = make(3)", (7, 3)),
+        ("def make():\n    return lambda bs: bs\nbuild = make()", 32),
     ],
 )
 def test_the_arguments_read_from_the_file_are_those_of_the_function(file: Path, text: str, received: Any) -> None:
@@ -89,7 +104,10 @@ def test_the_arguments_read_from_the_file_are_those_of_the_function(file: Path, 
     "text",
     [
         "if True:\n    def build(): ...",
-        "class build(dict): ...",
+        "if True:\n    class build: ...",
+        "build = elsewhere.make",
+        "build = elsewhere.make(3)",
+        "class Make(dict): ...\nbuild = Make().items",
         "from collections import OrderedDict as build",
         "def make(): ...\nbuild = partial(make, *[1, 2])",
         "build = partial(max, 1)",
@@ -98,6 +116,74 @@ def test_the_arguments_read_from_the_file_are_those_of_the_function(file: Path, 
 def test_what_cannot_be_known_is_not_assumed(file: Path, text: str) -> None:
     file.write_text(HEAD + text)
     assert find_definition(file, "build") is None
+
+
+MODELS = """
+import torch
+import torch.nn as layers
+from torch import nn
+from torch.nn import Linear
+from torch.nn import *
+from collections import OrderedDict
+
+class Net(nn.Module):
+    def __init__(self, size, depth=2): ...
+class Sub(layers.Module, dict):
+    def __init__(self, device, size): ...
+class Deep(Net): ...
+class Empty(torch.nn.Module): ...
+class Mixin:
+    def __init__(self, batch_size): ...
+class Mixed(Mixin, Net): ...
+class Left(Deep): ...
+class Right(Net):
+    def __init__(self, rows): ...
+class Diamond(Left, Right): ...
+Cls = torch.nn.Linear
+Other = Cls
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Net", "(size, depth=2)"),
+        ("Sub", "(device, size)"),
+        ("Deep", "(size, depth=2)"),
+        ("Empty", "()"),
+        ("Mixed", "(batch_size)"),
+        ("Diamond", "(rows)"),
+        *[(name, "(in_features, out_features, bias=True, device=None, dtype=None)") for name in ("Cls", "Other")],
+        ("Linear", "(in_features, out_features, bias=True, device=None, dtype=None)"),
+        ("Identity", "(*args, **kwargs)"),
+    ],
+)
+def test_a_class_of_models_is_read_through_its_base_classes(file: Path, name: str, shown: str) -> None:
+    file.write_text(MODELS)
+    definition = find_definition(file, name)
+    assert definition is not None
+    assert (str(definition.signature), definition.made, definition.is_exact) == (shown, "model", True)
+    module = load(file)
+    if name != "Empty":  # torch's own __init__ has *args, but takes none
+        names = list(inspect.signature(getattr(module, name)).parameters)
+        assert names == list(definition.signature.parameters)
+
+
+@pytest.mark.parametrize(
+    ("text", "made", "is_exact"),
+    [
+        ("class build(dict): ...", None, False),
+        ("@elsewhere.decorated\nclass build:\n    def __init__(self, n): ...", None, False),
+        ("from torch import nn\nclass build(dict, nn.Module): ...", "model", False),
+        ("class build:\n    def __init__(self, n): ...", "object", True),
+        ("class build:\n    def __init__(self, n, device): ...\n    def __call__(self): ...", None, True),
+    ],
+)
+def test_what_a_class_makes(file: Path, text: str, made: str | None, is_exact: bool) -> None:
+    file.write_text(text)
+    definition = find_definition(file, "build")
+    assert definition is not None
+    assert (definition.made, definition.is_exact) == (made, is_exact)
 
 
 def test_an_unknown_decorator_may_change_the_signature(file: Path) -> None:
@@ -141,8 +227,11 @@ def test_arguments_that_a_body_never_reads_are_known(file: Path) -> None:
         ("build = -1.5 * 2", "line 1: build is no function; allowed: a function"),
         ("build: str = 'net'", "line 1: build is no function; allowed: a function"),
         ("build = make = {'net': max}", "line 1: build is no function; allowed: a function"),
-        ("make = None\nbuild = make", "line 1: make is no function; allowed: a function"),
+        ("make = None\nbuild = make", "line 1: build is no function; allowed: a function"),
         ("import json as build", "line 1: build is no function; allowed: a function"),
+        ("from torch import nn as build", "line 1: build is no function; allowed: a function"),
+        ("import torch\nbuild = torch.nn.Linear(3, 3)", "line 2: torch.nn.Linear(...) is a model; allowed: a function"),
+        ("from torch import nn\nclass Net(nn.Module): ...\nnet = Net()\nbuild = net", "line 3: Net(...) is a model"),
     ],
 )
 def test_what_is_no_plain_function_is_one_line(file: Path, text: str, refused: str) -> None:

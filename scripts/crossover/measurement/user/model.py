@@ -25,6 +25,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from crossover import Step
 from crossover.config.models import Model, Table
+from crossover.config.signatures import RETURNS
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import InvalidError, UnsupportedError, UserError
@@ -49,7 +50,6 @@ from crossover.measurement.user.repeats import remembered
 from crossover.measurement.user.table import TableSamples, samples_of
 from crossover.measurement.workloads import Tell, ignore
 
-RETURNS = "(model, inputs), (model, inputs, targets) or a crossover.Step"
 OPTIMIZER = "an optimizer of the model's parameters, or a function that makes one from them"
 LOSS = "_crossover_loss"
 """Attribute of a fresh model with the loss that was built with it."""

@@ -26,7 +26,7 @@ from typing import Any
 from torch import nn
 
 from crossover.config.models import LIBRARIES, Model
-from crossover.config.signatures import SIGNATURE, Arguments
+from crossover.config.signatures import SIGNATURE, WITHOUT_BATCH, Arguments, missing_text
 from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY_ADVICE, SHARED_MEMORY_FULL, UserError, allowed_names
 from crossover.files import relative_path, working_folder
 from crossover.machine.code_key import LIBRARY
@@ -140,25 +140,33 @@ def function_of(model: Model) -> Callable[[int | str, int], Any]:
 def call_function(model: Model, size: int | str, **axes: Any) -> Any:
     """Call a user's function with its size and those of `axes` that it takes."""
     function = _named(model)
-    given, by_name = _arguments(function, {"size": size, **axes})
+    given, by_name = _arguments(function, model, {"size": size, **axes})
     with _as_a_library(model):
         return function(*given, **by_name)
 
 
-def _arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The positional and keyword arguments with which to call a function."""
+def _arguments(
+    function: Callable[..., Any], model: Model, values: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The positional and keyword arguments with which to call a model's function."""
     signature = _signature(function)
     if signature is None:
         return (values["size"], values["batch_size"]), {}
-    return Arguments.of_signature(signature).bound(signature, values)
+    return Arguments.of_signature(signature, model.is_function).bound(signature, values)
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
     """The signature of a function; None for a compiled function without one."""
+    if _makes_models(function) and vars(nn.Module)["__init__"] is getattr(function, "__init__", None):
+        return inspect.Signature()  # torch's own has *args, but takes none
     try:
         return inspect.signature(function)
     except (ValueError, TypeError):
         return None
+
+
+def _makes_models(function: Callable[..., Any]) -> bool:
+    return isinstance(function, type) and issubclass(function, nn.Module)
 
 
 def takes_batch_size(model: Model) -> bool:
@@ -166,7 +174,7 @@ def takes_batch_size(model: Model) -> bool:
     if model.origin in LIBRARIES or model.table is not None:
         return True
     signature = _signature(_named(model))
-    return signature is None or "batch_size" in Arguments.of_signature(signature).passed(signature)
+    return signature is None or "batch_size" in Arguments.of_signature(signature, False).passed(signature)
 
 
 def _named(model: Model) -> Callable[..., Any]:
@@ -184,6 +192,12 @@ def _named(model: Model) -> Callable[..., Any]:
         raise UserError(f"{model.shown} is a generator, since it has a yield; allowed: a plain function, {SIGNATURE}")
     if not callable(function):
         raise UserError(f"{model.shown} is {kind_of(function)}; allowed: a function, {SIGNATURE}")
+    if _makes_models(function) and model.table is None:
+        raise UserError(f"{model.shown} {WITHOUT_BATCH}")
+    if (signature := _signature(function)) is not None:
+        arguments = Arguments.of_signature(signature, model.is_function)
+        if arguments.missing:
+            raise UserError(f"{model.shown}: {missing_text(model.name, signature, arguments)}")
     return function
 
 

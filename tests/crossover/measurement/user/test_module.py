@@ -176,6 +176,14 @@ def test_a_file_with_relative_imports_should_be_named_as_a_module(
         ("build = 3", "net:build is an int; allowed: a function"),
         ("async def build(size): pass", "net:build is an async function; allowed: a plain one, build(size, batch"),
         ("def build(size):\n    yield 1", "net:build is a generator, since it has a yield; allowed: a plain function"),
+        (
+            "from torch import nn\nbuild = type('Net', (nn.Module,), {})",
+            "net:build is a class of models, without a batch; give the study `data`, or a function that returns (model",
+        ),
+        (
+            "build = (lambda size, depth, device: None) if True else None",
+            "net:build: build(size, depth, device) needs depth, device, which Crossover does not pass; allowed: build(",
+        ),
     ],
 )
 def test_a_name_that_is_no_plain_function_is_one_line(text: str, line: str) -> None:
