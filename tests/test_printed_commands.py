@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -77,7 +78,7 @@ def test_the_command_for_another_machine_can_be_pasted(
     workflow: WorkflowCopy, paste: Callable[[str, Path], str], form: str
 ) -> None:
     words = shlex.split(FORMS[form].replace("results/report.html", "gpu/report.html"))
-    given = this_invocation(words, str(workflow.path), {}).into("gpu", without=["devices"])
+    given = this_invocation(words, str(workflow.path), {}).elsewhere("gpu").command
     output = paste(given, workflow.path)
     assert "devices" not in given
     assert "Measuring disc_depth" in output
@@ -87,12 +88,80 @@ def test_the_command_for_another_machine_can_be_pasted(
         assert "effort=quick" in given
 
 
+NET = "import torch\n\ndef build(width):\n    return torch.nn.Linear(width, 1), torch.ones(4, width)\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("crossover {nets}/net.py:build --devices cpu -- -n", ["net.py"]),
+        ("crossover ../nets/net.py:build --sizes=[8,16] -- -n", ["net.py"]),
+        ("crossover net.py:build -- -n", []),
+        ("crossover {here}/net.py:build -- -n", []),
+        ("crossover {nets}/mine.yaml -- -n", ["mine.yaml", "net.py"]),
+        ("snakemake -s {root}/Snakefile --cores 1 -n --config model={nets}/net.py:build", ["net.py"]),
+        ("snakemake -s{root}/Snakefile --cores 1 -n -C model={here}/net.py:build sizes=[8]", []),
+        (
+            "snakemake -n --snakefile={up}/Snakefile --cores 1 --config 'studies=[../nets/mine.yaml]'",
+            ["mine.yaml", "net.py"],
+        ),
+        ("snakemake -s {up}/Snakefile --profile {root}/profiles/default -n --cores 1 --config model=net.py:build", []),
+    ],
+)
+def test_the_command_for_another_machine_runs_in_a_copy_of_the_folder(
+    workflow: WorkflowCopy,
+    tmp_path: Path,
+    paste: Callable[[str, Path], str],
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    files: list[str],
+) -> None:
+    here, nets, there = (tmp_path / name for name in ("my project", "nets", "there"))
+    for folder in (here, nets):
+        folder.mkdir()
+        (folder / "net.py").write_text(NET)
+    (nets / "mine.yaml").write_text("title: Mine\nquestion: Which?\nmodel: net.py:build\n")
+    monkeypatch.setattr(invocation, "ROOT", workflow.path)
+    up = os.path.relpath(workflow.path, here)
+    places = {"here": here, "nets": nets, "root": workflow.path, "up": up}
+    words = [word.format(**places) for word in shlex.split(line)]
+    if words[0] == "crossover":
+        monkeypatch.setattr(command, "CHECKOUT", workflow.path)
+        run = typed_by(shlex.join(words), here, monkeypatch)
+    else:
+        run = this_invocation(words[1:], str(here), {})
+    given = run.elsewhere("gpu", [str(nets / "net.py")] if files else [str(here / "net.py")])
+    assert sorted(Path(file).name for file in given.files) == files
+    assert given.at_their_path == ()
+    assert given.uses_checkout == (words[0] == "snakemake")
+    assert str(tmp_path) not in given.command
+    assert str(workflow.path) not in given.command
+    shutil.copytree(here, there)
+    for file in given.files:
+        shutil.copy(file, there)
+    for folder in (here, nets):
+        shutil.rmtree(folder)
+    (there / "CROSSOVER").symlink_to(workflow.path)
+    output = paste(given.command, there)
+    assert "gpu/report.html" in output
+    assert "devices=cpu" not in output
+
+
+def test_files_that_a_study_names_elsewhere_must_have_the_same_path(tmp_path: Path) -> None:
+    run = Invocation("snakemake --cores 1 --config studies=mine.yaml", str(tmp_path), Checkout(COMMIT))
+    given = run.elsewhere("gpu", [str(tmp_path / "net.py"), "/data/rows.csv"])
+    assert (given.command, given.files, given.at_their_path) == (
+        "snakemake --cores 1 --config studies=mine.yaml results=gpu",
+        (),
+        ("/data/rows.csv",),
+    )
+
+
 def typed_by(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Invocation:
     """The invocation of Snakemake by a command line of `crossover`."""
     ran: list[list[str]] = []
     monkeypatch.chdir(folder)
     monkeypatch.setenv(TYPED, "to be restored")
-    monkeypatch.setattr(command, "CHECKOUT", folder.parent / "crossover")
     monkeypatch.setattr(sys, "argv", shlex.split(line))
     monkeypatch.setattr(os, "execv", lambda _, words: ran.append(words))
     command.main()
@@ -104,7 +173,8 @@ def typed_by(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Invoca
 def test_the_command_for_another_machine_of_crossover_can_be_pasted(
     project: Path, paste: Callable[[str, Path], str], monkeypatch: pytest.MonkeyPatch, options: str
 ) -> None:
-    given = typed_by(f"crossover disc_depth {options}", project, monkeypatch).into("gpu")
+    monkeypatch.setattr(command, "CHECKOUT", project.parent / "crossover")
+    given = typed_by(f"crossover disc_depth {options}", project, monkeypatch).elsewhere("gpu").command
     assert given.startswith("crossover disc_depth ")
     output = paste(given, project)
     assert "Measuring disc_depth" in output
@@ -121,6 +191,7 @@ def test_the_commands_that_reproduce_a_run_beside_the_checkout_can_be_pasted(
 ) -> None:
     monkeypatch.setattr(provenance, "ROOT", workflow.path)
     monkeypatch.setattr(invocation, "find_checkout", lambda: Checkout(COMMIT, remote=remote))
+    monkeypatch.setattr(command, "CHECKOUT", workflow.path)
     run = typed_by("crossover disc_depth -- -n", project, monkeypatch)
     output = paste(" && ".join(rerun(run.checkout, run)), project)
     assert output.startswith(f"git -C ../crossover checkout {COMMIT}\npip install -r ../crossover/requirements.txt\n")

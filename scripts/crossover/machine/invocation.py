@@ -25,6 +25,13 @@ SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+",
 
 ROOT = Path(__file__).parents[3]
 
+CHECKOUT_ELSEWHERE = "CROSSOVER"
+"""Stands for the path of Crossover's checkout in a command for another machine."""
+
+NO_PATH = "\\[\\]{},=:'\""
+PATHS = re.compile(rf"(?:-[sd](?=.*/))?([^ {NO_PATH}](?:[^{NO_PATH}]*[^ {NO_PATH}])?)")
+"""The parts of a word of a command that may be paths, without a short option before them."""
+
 PARTS = ("Snakefile", "rules", "scripts", "config", "envs", "profiles", "report", "requirements.txt")
 """The files and folders of the checkout that can affect a result or a report."""
 
@@ -64,10 +71,67 @@ class Invocation:
         dropped = ["results", *without]
         if self.typed is not None:
             return shlex.join(_inserted(_without_options(words, dropped), ["--results", results]))
-        environment = ""
-        if words[0].startswith(f"{PROFILE}="):
-            environment = f"{PROFILE}={shlex.quote(words.pop(0).partition('=')[2])} "
-        return environment + shlex.join(_with_config(words, f"results={results}", dropped))
+        environment = [words.pop(0)] if words[0].startswith(f"{PROFILE}=") else []
+        return _joined([*environment, *_with_config(words, f"results={results}", dropped)])
+
+    def elsewhere(self, results: str, files: Sequence[str] = ()) -> Elsewhere:
+        """The command that measures the same, without a choice of devices, on another machine.
+
+        `files` are those that the studies read. Files named in the command are then in the copy of the folder, and the
+        checkout, if it is outside of the folder, is at CHECKOUT_ELSEWHERE.
+        """
+        moved: list[str] = []
+        words = [
+            PATHS.sub(lambda match: match[0].removesuffix(match[1]) + self._path_elsewhere(match[1], moved), word)
+            for word in shlex.split(self.into(results, without=["devices"]))
+        ]
+        outside = [file for file in files if _below(file, self.folder) is None and file not in moved]
+        folders = {Path(file).parent for file in moved}
+        beside = [file for file in outside if Path(file).parent in folders]
+        at_their_path = [file for file in outside if file not in beside and _below(file, ROOT) is None]
+        uses_checkout = any(f"{CHECKOUT_ELSEWHERE}/" in word for word in words)
+        return Elsewhere(_joined(words), uses_checkout, (*moved, *beside), tuple(at_their_path))
+
+    def _path_elsewhere(self, text: str, moved: list[str]) -> str:
+        """A path on another machine, or a text that is none; a file to copy is added to `moved`."""
+        path = Path(os.path.normpath(Path(self.folder) / text))
+        inside, in_checkout = _below(path, self.folder), _below(path, ROOT)
+        if not path.exists() or (inside is not None and not Path(text).is_absolute()):
+            return text
+        if inside is not None:
+            return inside
+        if in_checkout is not None:
+            return f"{CHECKOUT_ELSEWHERE}/{in_checkout}"
+        if path.is_file():
+            moved += [str(path)] if str(path) not in moved else []
+            return path.name
+        return text
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A command for a copy of the working directory on another machine, and what it needs there."""
+
+    command: str
+    uses_checkout: bool
+    """Whether the command contains CHECKOUT_ELSEWHERE."""
+    files: tuple[str, ...]
+    """Files outside of the working directory to be copied into it."""
+    at_their_path: tuple[str, ...]
+    """Files that must have the same path there, since a study names them."""
+
+
+def _below(path: Path | str, folder: Path | str) -> str | None:
+    """The path relative to a folder that contains it; None for a path outside."""
+    relative = os.path.relpath(path, folder)
+    return None if Path(relative).parts[:1] == ("..",) else relative
+
+
+def _joined(words: Sequence[str]) -> str:
+    """A command line, which may begin with an environment variable."""
+    name, _, value = words[0].partition("=")
+    environment = f"{PROFILE}={shlex.quote(value)} " if name == PROFILE else ""
+    return environment + shlex.join(words[1:] if environment else words)
 
 
 def _without_options(words: Sequence[str], keys: Sequence[str]) -> list[str]:

@@ -90,7 +90,7 @@ def provenance(
             "command": invocation.command,
             "folder": invocation.folder,
             "in_checkout": Path(invocation.folder) == ROOT,
-            "on_a_gpu": invocation.into("gpu", without=["devices"]),
+            "on_a_gpu": asdict(invocation.elsewhere("gpu", _files_of_models(studies))),
             "again": invocation.into("again"),
         },
         "code": asdict(checkout) | {"code_version": checkout.code_version},
@@ -107,6 +107,13 @@ def provenance(
     # Converts tuples and NumPy numbers to JSON types.
     plain: dict[str, Any] = json.loads(json.dumps(facts, default=_plain, allow_nan=False))
     return plain
+
+
+def _files_of_models(studies: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The files of users' models and tables."""
+    models = [spec["model"] for spec in studies.values() if spec.get("model")]
+    files = [path for model in models for path in (model["origin"], (model["table"] or {}).get("file"))]
+    return [path for path in dict.fromkeys(files) if path and Path(path).is_absolute()]
 
 
 def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:

@@ -18,7 +18,7 @@ from markupsafe import escape
 from crossover.answers.vocabulary import CAVEATS, KINDS
 from crossover.claims.findings import REASONS
 from crossover.config.statuses import FLAGS
-from crossover.machine.invocation import ROOT
+from crossover.machine.invocation import ROOT, Checkout, Invocation
 from crossover.report.report import Run, write_report
 from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS
@@ -213,6 +213,27 @@ def test_a_run_without_a_gpu_names_the_commands_for_a_machine_with_one(rows: pd.
     )
     assert f" and run there:** `{given}`\n" in summary
     assert f"and run there: <code>{given}</code>" in page.path.read_text()
+
+
+def test_the_files_to_copy_to_a_machine_with_a_gpu_are_named(rows: pd.DataFrame, tmp_path: Path) -> None:
+    cpu = rows[(rows["study"] == "widths") & (rows["device"] == "cpu")]
+    (tmp_path / "my_nets").mkdir()
+    nets = tmp_path / "my_nets" / "net.py"
+    nets.touch()
+    (tmp_path / "here").mkdir()
+    model = {"origin": str(nets), "name": "build", "table": {"file": "/data/rows.csv"}}
+    studies = {"widths": study(model=model)}
+    run = Invocation(f"snakemake -s {ROOT}/Snakefile --config model={nets}:build", str(tmp_path / "here"), Checkout())
+    write_report(Run(tables_of(cpu, studies), studies), tmp_path, TEMPLATES, run)
+    terminal, summary, page = ((tmp_path / name).read_text() for name in ("summary.txt", "summary.md", "report.html"))
+    sentence = (
+        f"No GPU measured here. Copy the folder {tmp_path}/here, with {nets} put into it, to a machine that has a GPU "
+        "and Crossover (also /data/rows.csv, to the same path), and run there (CROSSOVER stands for the path of "
+        "Crossover's folder there):"
+    )
+    assert f"{sentence}\n  snakemake -s CROSSOVER/Snakefile --config model=net.py:build results=gpu\n" in terminal
+    assert sentence.replace("_", "\\_") in summary
+    assert sentence in unescape(page)
 
 
 def test_a_report_names_the_host_that_measured_if_it_is_another(rows: pd.DataFrame, tmp_path: Path) -> None:
@@ -515,7 +536,12 @@ def test_provenance_has_commands_config_sources_and_machines(page: Page) -> None
         "command": "snakemake --cores 1",
         "folder": INVOCATION.folder,
         "in_checkout": True,
-        "on_a_gpu": "snakemake --cores 1 --config results=gpu",
+        "on_a_gpu": {
+            "command": "snakemake --cores 1 --config results=gpu",
+            "uses_checkout": False,
+            "files": [],
+            "at_their_path": [],
+        },
         "again": "snakemake --cores 1 --config results=again",
     }
     assert facts["rerun"] == [f"git checkout {'d' * 40}", "pip install -r requirements.txt", "snakemake --cores 1"]
