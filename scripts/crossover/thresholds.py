@@ -56,6 +56,8 @@ def _why_nothing_is_decided(thresholds: Sequence[Threshold]) -> str | None:
         return "the run compared no devices over sizes; measure a study with several sizes or batch sizes"
     if not with_gpu:
         return "no GPU was measured; run the study on a machine with one"
+    if all(series["smallest"] is None for series in with_gpu):
+        return "no size has a result of both GPU and CPU; run the study with devices=[cpu,cuda]"
     options = [
         [option for option in ("gpu_measured_elsewhere", "single_trial") if series[option]]
         for series in with_gpu

@@ -397,6 +397,7 @@ class TestThresholds:
             (None, 3, True, "it answers only with gpu_measured_elsewhere=True"),
             (2e-3, 1, False, "it answers only with single_trial=True"),
             ("as the CPU", 3, False, "no size has a significant difference; measure more trials or other sizes"),
+            ("alone", 3, False, "no size has a result of both GPU and CPU; run the study with devices="),
         ],
     )
     def test_a_file_that_decides_nothing_says_so_when_it_is_loaded(
@@ -410,9 +411,9 @@ class TestThresholds:
         there: bool,
         reason: str,
     ) -> None:
-        rows = list(cpu_rows)
+        rows = list(cpu_rows) if gpu != "alone" else []
         if gpu is not None:
-            rows += trials(row, "cuda", lambda size: 4e-6 * size if gpu == "as the CPU" else gpu)
+            rows += trials(row, "cuda", lambda size: 4e-6 * size if isinstance(gpu, str) else gpu)
         rows = [trial for trial in rows if trial["trial"] <= trials_of_cell]
         file = tmp_path / "t.json"
         file.write_text(json.dumps(thresholds_of(tables(rows, *([elsewhere()] if there else [])), "today")))
