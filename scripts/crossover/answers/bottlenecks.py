@@ -9,13 +9,14 @@ import pandas as pd
 
 from crossover.answers.vocabulary import Row, estimate, trials_columns, with_flags
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, series_axes
+from crossover.statistics.bottlenecks import is_hidden_by_load
 from crossover.tables.frames import on_all_cores, records
 from crossover.tables.labels import axis_label, name_by, side_word, varying
 from crossover.tables.registry import REMEDIES, SPLIT
 
 
 def bottleneck_answers(cells: pd.DataFrame, x_axis: str) -> list[Row]:
-    """The bottleneck at the first point of each series and device, with its remedy.
+    """The bottleneck at the first point of each series and device, with its remedy, unless load hides it.
 
     The first answer on an accelerator is a main one, or without any the first on the CPU.
     """
@@ -34,12 +35,20 @@ def bottleneck_answers(cells: pd.DataFrame, x_axis: str) -> list[Row]:
 def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str) -> Row:
     first, last = rows[0], rows[-1]
     bottleneck = first["bottleneck"]
-    same = list(takewhile(lambda row: row["bottleneck"] == bottleneck, rows))
-    return {
+    trials = trials_columns(min(row["remedy_trials"] for row in rows))
+    trials["caveats"] += first["remedy_flags"]
+    about: Row = {
         "kind": "bottleneck",
         "machine": first["machine"],
         "series": name_by(first, varied_axes),
         "device": side_word(first["device"]),
+        **with_flags(trials, pd.DataFrame(rows)),
+    }
+    if is_hidden_by_load(first):
+        return {**about, "status": "hidden"}
+    same = list(takewhile(lambda row: row["bottleneck"] == bottleneck, rows))
+    return {
+        **about,
         "status": "throughout" if len(same) == len(rows) else "up_to",
         "quantity": SPLIT[bottleneck],
         "reason": SPLIT.get(first["second_bottleneck"]),
@@ -51,5 +60,4 @@ def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str) -> 
         "factor_low": first["gain_low"],
         "factor_high": first["gain_high"],
         "loser": SPLIT[last["bottleneck"]],
-        **with_flags(trials_columns(min(row["remedy_trials"] for row in rows)), pd.DataFrame(rows)),
     }

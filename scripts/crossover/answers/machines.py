@@ -13,7 +13,7 @@ import pandas as pd
 from crossover.answers.crossovers import caveats_of_series, crossover_columns, reach_of, speedups_of
 from crossover.answers.vocabulary import Row, estimate, flags_of, ratio_columns, trials_columns, with_flags
 from crossover.config.words import BASELINE, HERE, is_cpu, series_axes
-from crossover.statistics.bounds import LAUNCH
+from crossover.statistics.bounds import HIGHEST_TOLD, LAUNCH
 from crossover.statistics.bounds import PAIR as BOUND
 from crossover.statistics.intervals import INCONCLUSIVE, SampleMean, interval_of
 from crossover.statistics.machines import Side, is_ranking, ranked_sides, ranking_axes, sides_of, standings_along
@@ -242,15 +242,11 @@ def _cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
     return pd.concat([there, tables.rows_with("cells", CELL_AXES, side_here)], ignore_index=True)
 
 
-HIGHEST_BOUND = 100
-"""Limits of the speed-up above this say nothing, and get no answer."""
-
-
 def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
     """The highest speed-up that a reference's roofs allow if the model was not measured on such a GPU.
 
     There is one answer per series, at the largest point, for the reference with the highest limit there; none if the
-    limit is above HIGHEST_BOUND.
+    limit is above HIGHEST_TOLD.
     """
     ratios = tables.ratios[tables.ratios["pair"] == BOUND]
     axes = [axis for axis in series_axes(x_axis) if axis != "machine"]
@@ -259,7 +255,7 @@ def bound_answers(tables: RunTables, x_axis: str) -> list[Row]:
     for _, line in with_x(ratios, x_axis).groupby(axes, sort=False):
         largest = line[line["x"] == line["x"].max()]
         bound = first_row(largest.sort_values("ratio").tail(1))
-        if bound["ratio"] > HIGHEST_BOUND:
+        if bound["ratio"] > HIGHEST_TOLD:
             continue
         side_here = bound | {"machine": bound["baseline_machine"], "device": bound["baseline"]}
         timed = tables.rows_with("cells", [*axes, "machine", "device"], side_here)

@@ -15,6 +15,7 @@ from crossover.config.words import DEVICES
 from crossover.figures.panels import Floats, Panel, arrange, column, draw_panels, line_of
 from crossover.figures.style import BYTES, INK, PART_COLOURS, SPLIT_COLOURS, wrapped
 from crossover.figures.view import Kind, StudyView
+from crossover.statistics.bottlenecks import is_hidden_by_load
 from crossover.tables.frames import SERIES_AND_DEVICE, first_row, records
 from crossover.tables.labels import name_by, varying
 from crossover.tables.registry import MEMORY_PARTS, REMEDIES, SPLIT
@@ -109,7 +110,7 @@ def _draw_time_bars(rows: pd.DataFrame, names: list[str], axes: Axes) -> None:
         if (part := row["bottleneck"]) in SPLIT:
             ends = [starts[part][rank] + column(rows, f"{part}_share_{end}")[rank] for end in ("low", "high")]
             axes.plot(np.minimum(ends, 1), [rank] * 2, color=INK, linewidth=1)
-        if row["gain"] is not None:
+        if row["gain"] is not None and not is_hidden_by_load(row):
             _write(axes, (1, rank), f"{REMEDIES[row['remedy']]}: {number_text(row['gain'])}×")
     _name_bars(axes, names)
     axes.set_xlim(0, 1.6)

@@ -18,6 +18,7 @@ from crossover.config.words import BASELINE, CPU_THREADS, HERE, X_AXES, series_a
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table, with_places
 from crossover.report.templates import amount_text, interval_text
+from crossover.statistics.bottlenecks import is_hidden_by_load
 from crossover.statistics.intervals import ENDS, ONE_TRIAL_LEAD, t_quantile
 from crossover.statistics.payback import Jobs, startups_of
 from crossover.statistics.ratios import sign_of
@@ -256,8 +257,9 @@ def _splits(cells: pd.DataFrame) -> dict[str, Any]:
 
 
 def is_analysed(cells: pd.DataFrame) -> pd.Series:
-    """Whether each cell's step is split into parts and more than 1 % of it is explained."""
-    return cells["bottleneck"].notna() & (cells["unexplained_share"].fillna(0) < 0.99)
+    """Whether each cell's step is split into parts, of which load hides none, and more than 1 % of it is explained."""
+    hidden = np.array([is_hidden_by_load(cell) for cell in records(cells[["remedy_flags", "gain"]])], dtype=bool)
+    return cells["bottleneck"].notna() & (cells["unexplained_share"].fillna(0) < 0.99) & ~hidden
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:

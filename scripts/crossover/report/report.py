@@ -233,7 +233,7 @@ def _study(
         for claim in records(tables.claims)
     ]
     row = row_of(main, claims)
-    _say_busy_once(row["answer"], answers + bottlenecks)
+    _say_busy_once(row["answer"], answers)
     ranked = _ranked(ranked_series(by_relevance(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
     return {
         "name": name,

@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from crossover.config.statuses import DISTURBED
 from crossover.config.words import LARGER_BATCH, is_cpu
+from crossover.statistics.bounds import HIGHEST_TOLD
 from crossover.statistics.cells import rows_of_cells
 from crossover.statistics.intervals import columns_of, paired_ratio, share_over_trials
 from crossover.statistics.roofs import ROOF_TIMES, or_nan
@@ -72,7 +74,7 @@ def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.Data
     `cells` needs the columns ROOF_TIMES.
     """
     is_tried = (measurements["status"] == "ok") & measurements[["split_step_s", "held_s"]].notna().all(axis=1)
-    tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, "fits_graph", *OF_FIRST])
+    tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, "fits_graph", *OF_FIRST, "flag_names"])
     roofs = {
         tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(or_nan(row[name]) for name in ROOF_TIMES))
         for row in cells.to_dict("records")
@@ -89,7 +91,8 @@ def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.Data
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:
     splits = [split_of(trial, roofs) for trial in trials]
-    columns: dict[str, Any] = {"remedy_trials": len(trials)}
+    flags = {flag for trial in trials for flag in trial.get("flag_names", ())}
+    columns: dict[str, Any] = {"remedy_trials": len(trials), "remedy_flags": sorted(flags.intersection(DISTURBED))}
     shares = {name: share_over_trials([split[name] for split in splits]) for name in SPLIT}
     for name, share in shares.items():
         columns |= columns_of(share, name + "_share{}")
@@ -109,6 +112,11 @@ def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict
         columns |= {"remedy": remedy, **columns_of(gain.exp_interval(), "gain{}")}
         columns["predicted_gain"] = geometric_mean(predicted) if predicted else None
     return columns
+
+
+def is_hidden_by_load(cell: Mapping[str, Any]) -> bool:
+    """Whether a cell's cause is worth nothing: under load, its remedy appears more than HIGHEST_TOLD times faster."""
+    return bool(cell["remedy_flags"]) and (cell["gain"] or 0) > HIGHEST_TOLD
 
 
 def _seconds_of(trial: Mapping[str, Any]) -> Seconds:

@@ -22,6 +22,9 @@ PAIR = "bound"
 LAUNCH, COMPUTE, MEMORY = "launch", "compute", "memory"
 """The roofs of a step; column `contender` names the highest."""
 
+HIGHEST_TOLD = 100
+"""Limits of a speed-up above this say nothing, and so do gains of remedies that were tried under load."""
+
 
 def bounds_of(
     cells: pd.DataFrame, measurements: pd.DataFrame, references: Sequence[Reference], elsewhere: pd.DataFrame

@@ -503,6 +503,7 @@ BOTTLENECKS = {
         "speed-up predicted from the times of the parts; predictions above 10 are left out, except for a CUDA graph"
     ),
     "remedy_trials": _count("number of ok trials that tried remedies"),
+    "remedy_flags": _many("flags of disturbances of at least one of these trials"),
 }
 """Columns on the bottleneck of a cell; empty for cells whose remedies were not tried."""
 

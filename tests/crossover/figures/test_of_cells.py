@@ -187,6 +187,15 @@ def test_a_time_split_has_the_parts_of_a_step_and_the_gain_by_the_remedy(view_of
     assert FIGURES["time_split"].applies(view.tables)
 
 
+@pytest.mark.parametrize(("flags", "shown"), [([], ["one CUDA graph: 200×"]), (["shared_gpu"], [])])
+def test_a_time_split_leaves_out_a_gain_that_load_may_have_made(
+    view_of: View, row: Row, flags: list[str], shown: list[str]
+) -> None:
+    view = view_of([row(device="cuda", size=2, flag_names=flags, **SPLIT_STEP, replayed_s=5e-6)])
+    (axes,) = FIGURES["time_split"].draw(view).axes
+    assert words(axes) == shown
+
+
 def test_a_roofline_has_cells_and_the_roofs_of_their_device(view_of: View, row: Row) -> None:
     work = {"products_bytes_by_working_set": [0.0, 1e6], "others_bytes_by_working_set": [0.0, 1e6]}
     rows = [row(device="cuda", size=size, flops_per_step=size * 10**6, **work) for size in (2, 4)]

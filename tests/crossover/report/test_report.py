@@ -19,6 +19,7 @@ from crossover.answers.vocabulary import CAVEATS, KINDS
 from crossover.claims.findings import REASONS
 from crossover.config.statuses import FLAGS
 from crossover.machine.invocation import ROOT, Checkout, Invocation
+from crossover.report.page_data import is_analysed
 from crossover.report.report import Run, write_report
 from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS
@@ -145,6 +146,45 @@ def test_each_summary_says_why_and_what_to_do(row: Row, tmp_path: Path, devices:
     assert f"  why, and what to do: {why}" in (page.folder / "summary.txt").read_text()
     first_screen = page.path.read_text().partition('<div id="chart"')[0].replace("\u00a0", " ")
     assert f"<bdi>{why}" in first_screen
+
+
+@pytest.mark.parametrize("gain", [40.0, 200.0])
+@pytest.mark.parametrize("disturbed", [0, 1, 3])
+def test_a_cause_under_load_has_a_caveat_or_is_left_out(row: Row, tmp_path: Path, disturbed: int, gain: float) -> None:
+    """The flags of the trials that tried a remedy count, also if they are too few for a flag of the cell."""
+    trials = [
+        row(size=size, trial=trial, step_time_s=1e-3, split_step_s=1e-3, held_s=1e-3, one_thread_s=1e-3 / gain)
+        | {"flag_names": ["steal"] if trial <= disturbed and size == 2 else []}
+        for size in (2, 3, 4, 5, 6)
+        for trial in (1, 2, 3)
+    ]
+    page = write_page(pd.DataFrame(trials), tmp_path)
+    texts = [(page.folder / name).read_text().replace("\u00a0", " ") for name in ("summary.md", "summary.txt")]
+    texts.append(page.path.read_text().partition('<div id="chart"')[0].replace("\u00a0", " "))
+    (cell, *_) = records(page.tables.cells)
+    assert cell["gain"] == pytest.approx(gain)
+    assert cell["remedy_flags"] == (["steal"] if disturbed else [])
+    assert is_analysed(page.tables.cells).tolist() == [not (disturbed and gain > 100), True, True, True, True]
+    for text in texts:
+        if disturbed and gain > 100:
+            assert "load on this machine hides the cause of the time of a CPU step (CPU time taken by other" in text
+            assert "one thread" not in text
+        else:
+            assert f"one thread is {gain:.{1 if gain < 100 else 0}f}x faster" in text
+            assert ("CPU time taken by other hosts" in text) is (disturbed > 0)
+
+
+def test_a_cause_on_a_busy_machine_says_so_beside_an_answer_that_says_so(row: Row, tmp_path: Path) -> None:
+    trials = [
+        row(size=size, trial=trial, device=device, flag_names=["busy_host"], step_time_s=1e-3 * 1.01**trial * slower)
+        | {"split_step_s": 1e-3, "held_s": 1e-3, "one_thread_s": 1e-5, "replayed_s": 2e-5}
+        for size in (2, 3)
+        for device, slower in (("cpu", 1), ("cuda", size - 1.5))
+        for trial in (1, 2, 3)
+    ]
+    text = (write_page(pd.DataFrame(trials), tmp_path).folder / "summary.md").read_text()
+    assert "| On a busy machine: GPU faster" in text
+    assert "<br>why, and what to do: On a busy machine: launching kernels is" in text
 
 
 def test_the_summary_says_between_which_cells_a_claim_was_measured(row: Row, tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def test_a_second_cause_needs_its_share_of_the_step() -> None:
 def test_the_profile_of_the_first_trial_counts_for_all_trials_of_a_cell() -> None:
     axes = dict.fromkeys(CELL_AXES, "a") | {"size": 1, "batch_size": 2, "device": "cuda"}
     trials = [
-        axes | gpu(launch=99, device_busy_s=busy) | {"status": "ok", "trial": number}
+        axes | gpu(launch=99, device_busy_s=busy) | {"status": "ok", "trial": number, "flag_names": []}
         for number, busy in ((1, 0.7), (2, None))
     ]
     untried = axes | {"size": 2, "status": "ok", "split_step_s": 1.0, "held_s": None}
