@@ -303,6 +303,7 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
     shares = {part: row[f"{part}_share"] or 0 for part in SPLIT}
     return {
         "answers": [answer for answer in answers if is_cpu(row["device"]) or answer["device"] != side_word(BASELINE)],
+        "series": name_by(row, varying(tables.cells, SERIES_AXES)),
         "device": side_word(row["device"]),
         "place": name_by(row, ["size"]),
         "parts": [

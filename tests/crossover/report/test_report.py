@@ -148,6 +148,26 @@ def test_each_summary_says_why_and_what_to_do(row: Row, tmp_path: Path, devices:
     assert f"<bdi>{why}" in first_screen
 
 
+def test_each_sentence_on_why_names_its_series_if_a_study_has_several(row: Row, tmp_path: Path) -> None:
+    """The split of the page is that of the cell closest to the CPU's time, here of the series as published."""
+    trials = [
+        row(device=device, size=size, trial=trial, protocol=protocol, step_time_s=time_s * 1.01**trial)
+        | ({"split_step_s": 1e-3, "held_s": 1e-3, "replayed_s": 1e-4} if device == "cuda" else {})
+        for protocol, slower in (("as_published", 1.1), ("resident", 3))
+        for size in (2, 3)
+        for device, time_s in (("cpu", 1e-3), ("cuda", 1e-3 * slower ** (2.5 - size)))
+        for trial in (1, 2, 3)
+    ]
+    page = write_page(pd.DataFrame(trials), tmp_path)
+    for name in ("summary.md", "summary.txt"):
+        text = (page.folder / name).read_text()
+        assert "why, and what to do: resident: launching kernels is" in text
+        assert "resident: GPU faster" in text
+    html = page.path.read_text()
+    assert "<bdi>resident: launching kernels is" in html
+    assert '<p class="soft"><bdi>as published</bdi>: GPU at 2 linear layers: ' in html
+
+
 @pytest.mark.parametrize("gain", [40.0, 200.0])
 @pytest.mark.parametrize("disturbed", [0, 1, 3])
 def test_a_cause_under_load_has_a_caveat_or_is_left_out(row: Row, tmp_path: Path, disturbed: int, gain: float) -> None:
