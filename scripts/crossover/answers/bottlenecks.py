@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -12,7 +13,10 @@ from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, series_axes
 from crossover.statistics.bottlenecks import is_hidden_by_load
 from crossover.tables.frames import on_all_cores, records
 from crossover.tables.labels import axis_label, name_by, side_word, varying
-from crossover.tables.registry import REMEDIES, SPLIT
+from crossover.tables.registry import REMEDIES, SPLIT, UNEXPLAINED
+from crossover.text import percent_text
+
+CAUSES = {part: words for part, words in SPLIT.items() if part != UNEXPLAINED}
 
 
 def bottleneck_answers(cells: pd.DataFrame, x_axis: str) -> list[Row]:
@@ -47,11 +51,12 @@ def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str) -> 
     if is_hidden_by_load(first):
         return {**about, "status": "hidden"}
     same = list(takewhile(lambda row: row["bottleneck"] == bottleneck, rows))
+    is_found = bottleneck != UNEXPLAINED
     return {
         **about,
-        "status": "throughout" if len(same) == len(rows) else "up_to",
+        "status": "not_found" if not is_found else "throughout" if len(same) == len(rows) else "up_to",
         "quantity": SPLIT[bottleneck],
-        "reason": SPLIT.get(first["second_bottleneck"]),
+        "reason": CAUSES.get(first["second_bottleneck"]) if is_found else _largest_explained(first),
         **estimate(first, f"{bottleneck}_share", axis_label({"x_axis": x_axis, "size_name": first["size_name"]})),
         "bracket_low": first[x_axis],
         "reach": same[-1][x_axis],
@@ -59,5 +64,12 @@ def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str) -> 
         "factor": first["gain"],
         "factor_low": first["gain_low"],
         "factor_high": first["gain_high"],
-        "loser": SPLIT[last["bottleneck"]],
+        "loser": CAUSES.get(last["bottleneck"], UNEXPLAINED),
     }
+
+
+def _largest_explained(row: Mapping[str, Any]) -> str | None:
+    """The largest explained part of a step with its share, such as 'calling operators, 23 %'; None without one."""
+    shares = {part: row[f"{part}_share"] or 0.0 for part in CAUSES}
+    largest = max(shares, key=lambda part: shares[part])
+    return f"{CAUSES[largest]}, {percent_text(shares[largest])}" if shares[largest] else None

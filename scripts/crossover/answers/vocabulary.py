@@ -49,7 +49,7 @@ KINDS = {
     "throughput": ("best", INCONCLUSIVE, SINGLE_TRIAL),
     "setting": COMPARED,
     "step_time": ("measured",),
-    "bottleneck": ("throughout", "up_to", "hidden"),
+    "bottleneck": ("throughout", "up_to", "not_found", "hidden"),
     "memory": ("limit", "nearly_full", "no_limit", "unknown_capacity"),
     "memory_setting": ("better", EQUIVALENT),
     "largest_batch": ("fits", "all_fit", "none_fits", "stopped", "not_found"),

@@ -460,6 +460,7 @@ ROOFS = _of_record(["machine", "device", "device_name", "hostname", "threads", "
     "disturbed": _text("what disturbed all attempts of the probe, in the words of `flag_names`; empty if nothing did"),
 }
 
+UNEXPLAINED = "unexplained"
 SPLIT = {
     "loader": "preparing batches",
     "transfer": "copying batches to the device",
@@ -469,7 +470,7 @@ SPLIT = {
     "overhead": "calling operators",
     "memory": "moving data through memory",
     "compute": "arithmetic",
-    "unexplained": "unexplained work of the device",
+    UNEXPLAINED: "unexplained work of the device",
 }
 
 REMEDIES = {
@@ -664,7 +665,7 @@ ANSWERS = {
     ),
     "unit": _text("unit of the value; for a bottleneck, bound or ranking, that of the x axis"),
     "winner": _text("first side that the answer names, usually the side that is ahead; for a bottleneck, the remedy"),
-    "loser": _text("second side that the answer names; for a bottleneck, the bottleneck at the largest size"),
+    "loser": _text("second side that the answer names; for a bottleneck, that at the largest size, or `unexplained`"),
     "winner_configurations": _many(
         "for devices at their best: the fastest configurations of `winner` within the crossover's bracket, or else at "
         "the smallest and the largest size; for a ranking: the sides ahead in each range, first places before others"
@@ -727,7 +728,10 @@ ANSWERS = {
     "lost_place": _text("the smallest cell that ran out of memory"),
     "quantity": _text("the metric, mistake, protocol, cost, bottleneck or form of claim that the answer is about"),
     "data": _text("for trained models: the held-out rows used to compare them, and whether these are generated"),
-    "reason": _text("reason for the status, if one is given; for a bottleneck, the second bottleneck"),
+    "reason": _text(
+        "reason for the status, if one is given; for a bottleneck, the second bottleneck, or without a known "
+        "cause, the largest explained part with its share"
+    ),
     "trials": _count("minimum number of ok trials, or seeds, that the answer is based on"),
     "measured_on": _text("for a machine measured elsewhere: the date of the measurement"),
     "published": _text("for a claim: the published value, or the tested range"),

@@ -207,6 +207,44 @@ def test_a_cause_on_a_busy_machine_says_so_beside_an_answer_that_says_so(row: Ro
     assert "<br>why, and what to do: On a busy machine: launching kernels is" in text
 
 
+@pytest.mark.parametrize(
+    ("work", "text"),
+    [
+        # The work of the device in ms at three sizes, of a step of 1 ms, and which the roofs explain at none of them.
+        ((0.8, 0.8, 0.8), "2 linear layers is unexplained and the largest part up to 4 linear layers; {}"),
+        ((0.8, 0.8, 0.2), "2 linear layers is unexplained and the largest part up to 3 linear layers; {}; {}"),
+        ((0.8,), "2 linear layers is unexplained; {}"),
+    ],
+)
+def test_what_is_unexplained_is_no_cause(row: Row, tmp_path: Path, work: tuple[float, ...], text: str) -> None:
+    explained = "the largest explained part is calling operators, 20 %"
+    at_the_end = "at the largest size, the largest part is calling operators"
+    why = "why: the cause was not found: 80 % of a CPU step at " + text.format(explained, at_the_end)
+    trials = [
+        row(size=size, trial=trial, step_time_s=1e-3, split_step_s=1e-3, held_s=1e-3)
+        | {"larger_s": 1e-3 * (1 + 3 * part), "products_s": 1e-4, "others_s": 0.0}
+        for size, part in enumerate(work, 2)
+        for trial in (1, 2, 3)
+    ]
+    page = write_page(pd.DataFrame(trials), tmp_path)
+    assert why in (page.folder / "summary.md").read_text()
+    assert f"{why}\n" in (page.folder / "summary.txt").read_text()
+    assert not any(answer["winner"] for answer in records(page.tables.answers) if answer["kind"] == "bottleneck")
+
+
+def test_a_later_part_that_is_unexplained_is_no_cause(row: Row, tmp_path: Path) -> None:
+    """Calling operators takes 60 %, and work that no roof explains 40 % of a step; 20 and 80 % at the larger size."""
+    trials = [
+        row(size=size, trial=trial, step_time_s=1e-3, split_step_s=1e-3, held_s=1e-3)
+        | {"larger_s": 1e-3 * (1 + 3 * part), "products_s": 1e-4, "others_s": 0.0}
+        for size, part in ((2, 0.4), (3, 0.8))
+        for trial in (1, 2, 3)
+    ]
+    text = (write_page(pd.DataFrame(trials), tmp_path).folder / "summary.md").read_text()
+    assert "calling operators is 60 % of a CPU step at 2 linear layers; with batches prepared ahead, 4 times" in text
+    assert "; at the largest size it is unexplained" in text
+
+
 def test_the_summary_says_between_which_cells_a_claim_was_measured(row: Row, tmp_path: Path) -> None:
     trials = [
         row(device="cuda", size=size, trial=trial, step_time_s=1e-3 * 1.01**trial)
