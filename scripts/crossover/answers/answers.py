@@ -49,7 +49,7 @@ def answers_of(
     x_axes = {name: spec["x_axis"] for name, spec in studies.items()}
     paces = host_paces(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axes)
     rows = [
-        {"study": name, "machine": HERE, "main": False, "holds_in_runs": False}
+        {"study": name, "machine": HERE, "main": False, "holds_in_runs": False, "corrected_for": together[name]}
         | {column: [] for column in LISTS}
         | row
         | _pace(row, paces)

@@ -44,7 +44,7 @@ from crossover.figures.style import (
     side_look,
     worded,
 )
-from crossover.figures.view import Kind, StudyView, published_series
+from crossover.figures.view import EACH_ALONE, Kind, StudyView, published_series
 from crossover.statistics.intervals import ENDS
 from crossover.statistics.machines import MONEY, is_ranking, ranking_axes, shown_column
 from crossover.statistics.references import PAIR as REFERENCE
@@ -343,13 +343,13 @@ TIMES = Kind(
 SPEEDUPS = Kind(
     "Speed-up over the host's CPU, with the 95 % interval over trials; above 1 the accelerator is faster. Hollow: "
     "sizes that refinement added. Grey: published crossover. Dashed: accelerators measured elsewhere, over this "
-    "machine's CPU.",
+    f"machine's CPU. {EACH_ALONE}",
     _draw_speedups,
     lambda tables: not _compared_with_cpu(tables.ratios).empty,
 )
 PRECISIONS = Kind(
     "Speed-up over the baseline precision and execution on the same device, with the 95 % interval over trials. "
-    "Hollow: sizes that refinement added.",
+    f"Hollow: sizes that refinement added. {EACH_ALONE}",
     _draw_precisions,
     lambda tables: bool((tables.ratios["pair"] == "settings").any()),
 )

@@ -16,7 +16,7 @@ from crossover.config.studies import second_axis
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, series_axes
 from crossover.figures.panels import Floats
 from crossover.figures.style import DEVICE_COLOURS, INK, WIDTH_IN, blank_figure, size_ticks, stacked_axes
-from crossover.figures.view import Kind, StudyView
+from crossover.figures.view import EACH_ALONE, Kind, StudyView
 from crossover.statistics.intervals import ENDS
 from crossover.statistics.ratios import sign_of
 from crossover.tables.frames import first_row, headline_rows, records
@@ -134,7 +134,8 @@ def _drawn_ends(
 MAP = Kind(
     "Speed-up of the accelerator over the CPU, by size and batch size, or by size and cores: orange where the "
     "accelerator is faster, blue where the CPU is. Hatched: no significant difference. Circles: crossovers along a "
-    "row, squares: crossovers along a column, with their 95 % intervals. Line through them: equally fast.",
+    "row, squares: crossovers along a column, with their 95 % intervals. Line through them: equally fast. "
+    f"{EACH_ALONE}",
     _draw_map,
     lambda tables: bool(tables.crossovers["second_axis"].any()) and not _speedups(tables.ratios).empty,
     series=lambda x_axis: [axis for axis in series_axes(x_axis) if axis not in ("size", "batch_size")],

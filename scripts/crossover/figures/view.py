@@ -37,6 +37,10 @@ MOST_NAMED = 40
 """Maximum number of names of series that a figure leaves out."""
 FOOT_LETTERS, FOOT_POINTS, FOOT_ROW_IN = 130, 8, 0.14
 
+ALL_TOGETHER = "all comparisons of the study"
+"""In captions, for which the page gives their number."""
+EACH_ALONE = f"Each interval is 95 % on its own; sentences are corrected for {ALL_TOGETHER}."
+
 SAME_PLACE = ("size", "parameters")
 """Columns of which one determines the other, within a workload and variant."""
 

@@ -29,6 +29,7 @@ from crossover.config.words import BASELINE, DIRTY, HERE, X_AXES, is_cpu
 from crossover.errors import shown_path
 from crossover.figures.registry import FIGURES
 from crossover.figures.style import SPLIT_COLOURS
+from crossover.figures.view import ALL_TOGETHER
 from crossover.files import atomic_path, sha256_of
 from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
@@ -127,7 +128,9 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         answer["flagged"] = not FLAGS.keys().isdisjoint(answer["caveats"])
         answer["all_caveats"] = answer["caveats"]
         answer["caveats"] = [caveat for caveat in answer["caveats"] if caveat not in common]
-    figures = [figure_of(path) for path in run.figures]
+    counts = {answer["study"]: answer["corrected_for"] for answer in answers}
+    together = {study: f"{count} comparison{'s' if count > 1 else ''}" for study, count in counts.items()}
+    figures = [figure_of(path, together) for path in run.figures]
     studies = [
         _study(name, spec, tables.of_study(name), answers, figures, common) for name, spec in run.studies.items()
     ]
@@ -136,6 +139,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "studies": studies,
         "answers": answers,
+        "together": together,
         "common_caveats": common,
         "fullest": [answer for answer in answers if answer["kind"] == "memory" and answer["main"]],
         "trust": trust,
@@ -157,8 +161,11 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def figure_of(path: Path) -> dict[str, Any]:
-    """Study, kind, caption, data URI and size in CSS pixels of an SVG `{study}/{kind}.svg`."""
+def figure_of(path: Path, together: Mapping[str, str]) -> dict[str, Any]:
+    """Study, kind, caption, data URI and size in CSS pixels of an SVG `{study}/{kind}.svg`.
+
+    `together` has for each study for how many comparisons its sentences are corrected, in words.
+    """
     text = read_text(path, "figure")
     points = re.findall(r'(?:width|height)="([0-9.]+)pt"', text)[:2]
     width, height = (round(float(length) * 4 / 3) for length in points)
@@ -166,7 +173,7 @@ def figure_of(path: Path) -> dict[str, Any]:
     return {
         "study": path.parent.name,
         "kind": path.stem,
-        "caption": FIGURES[path.stem].caption,
+        "caption": FIGURES[path.stem].caption.replace(ALL_TOGETHER, together[path.parent.name]),
         "source": f"data:image/svg+xml,{quote(short, safe=SAFE)}",
         "width": width,
         "height": height,

@@ -331,7 +331,12 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
     "baseline_machine": _text("machine of the baseline"),
     "baseline_threads": _count("threads of the baseline, if it is a CPU"),
     "contender": _text("name of the contender; for pair `bound` the highest roof: launch, compute or memory"),
-    **_estimate("ratio{}", "time of the baseline over time of the contender; above 1 the contender is faster"),
+    **_estimate(
+        "ratio{}",
+        "time of the baseline over time of the contender; above 1 the contender is faster",
+        ends="end of the 95 % interval of `{}` over trials, on its own; sentences are corrected for all comparisons of "
+        "a study; empty with one trial",
+    ),
     "trials": _count("number of ok trials of the side with fewer"),
     "baseline_s": Column("step time of the baseline", "s"),
     "contender_s": Column("step time of the contender; for pair `bound` its minimum", "s"),
@@ -733,6 +738,9 @@ ANSWERS = {
         "cause, the largest explained part with its share"
     ),
     "trials": _count("minimum number of ok trials, or seeds, that the answer is based on"),
+    "corrected_for": _count(
+        "number of comparisons for which the study's sentences that compare are corrected together"
+    ),
     "measured_on": _text("for a machine measured elsewhere: the date of the measurement"),
     "published": _text("for a claim: the published value, or the tested range"),
     "verdict": _text("for a claim: its verdict"),

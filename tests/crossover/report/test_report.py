@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +27,8 @@ from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
 from crossover.tables.outdated import REPORT_FILES
 from crossover.tables.references import Facts, Reference
-from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, write_page
+from crossover.tables.run_tables import TABLES
+from report_pages import CONFIG, INVOCATION, SVG, TEMPLATES, Page, study, tables_of, write_page
 
 Row = Callable[..., dict[str, Any]]
 GOLDEN = Path(__file__).parent / "golden"
@@ -293,6 +295,46 @@ def test_a_number_of_a_claim_stands_beside_the_quantity_that_it_is(row: Row, tmp
         assert re.search(rf"{words} .*?measured [^:]*: {re.escape(quantity)}\\\]", summary), words
         assert quantity in page
     assert f"the median on the GPU (95 % CI 5.02 to 5.23); tested: below 1, {quantities[0]}: ✓ reproduced" in terminal
+
+
+def test_the_page_says_which_intervals_are_corrected(row: Row, tmp_path: Path) -> None:
+    """An interval of table `ratios` is Welch's, 95 % on its own; the sentence's is corrected for `corrected_for`.
+
+    Without a significant difference, Holm's procedure corrects for all comparisons: the ratio, and the claim.
+    """
+    claim = {"statement": "as fast", "source": "A"}
+    claim["ratio_between"] = {"metric": "step_time_s", "of": {"device": "cpu"}, "over": {"device": "cuda"}}
+    claim["ratio_between"] |= {"range": [0.8, 1.25]}
+    trials = [
+        row(device=device, size=2, trial=trial, step_time_s=1e-3 * slower * 1.2**trial)
+        for device, slower in (("cpu", 1.05), ("cuda", 1))
+        for trial in (1, 2, 3)
+    ]
+    figure = tmp_path / "figures" / "disc_depth" / "speedups.svg"
+    figure.parent.mkdir(parents=True)
+    figure.write_text(SVG)
+    studies = {"disc_depth": study(figures=["latency"], claims=[claim])}
+    tables = tables_of(pd.DataFrame(trials), studies)
+    write_report(Run(tables, studies, CONFIG, [figure]), tmp_path, TEMPLATES, INVOCATION)
+    (ratio,) = records(tables.ratios)
+    (answer,) = [answer for answer in records(tables.answers) if answer["kind"] == "ratio"]
+    assert answer["corrected_for"] == 2
+    error = math.log(1.2) * math.sqrt(2 / 3)
+    assert math.log(ratio["ratio_high"] / ratio["ratio"]) == pytest.approx(2.776 * error, rel=1e-3)
+    assert answer["high"] == pytest.approx(ratio["ratio"] * math.exp(3.495 * error), rel=1e-3)
+    page = (tmp_path / "report.html").read_text()
+    assert "Each interval is 95 % on its own; sentences are corrected for 2 comparisons.</figcaption>" in page
+    assert "on its own" in TABLES["ratios"]["ratio_low"].doc
+
+
+def test_the_speed_up_between_machines_says_that_its_interval_is_not_corrected(row: Row, tmp_path: Path) -> None:
+    trials = [
+        row(machine=machine, trial=trial, step_time_s=1e-3 * 1.01**trial) for machine in ("a", "b") for trial in (1, 2)
+    ]
+    page = write_page(pd.DataFrame(trials), tmp_path)
+    assert set(page.tables.answers["corrected_for"]) == {2}
+    header = "over trials, on its own; sentences are corrected for 2 comparisons.</caption>"
+    assert header in page.path.read_text()
 
 
 def test_a_remedy_without_a_significant_gain_is_not_called_faster() -> None:
