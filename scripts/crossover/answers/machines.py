@@ -193,7 +193,7 @@ def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) 
 def elsewhere_answers(tables: RunTables, x_axis: str, together: int) -> list[Row]:
     """How fast each product was elsewhere over this CPU, at the largest point of each series, as measured there.
 
-    The intervals are corrected for `together` comparisons.
+    The intervals allow for other hosts of its kind, and are corrected for `together` comparisons.
     """
     facts = facts_of(tables.reference_cells)
     varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
@@ -220,7 +220,10 @@ def elsewhere_answers(tables: RunTables, x_axis: str, together: int) -> list[Row
 
 
 def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[Row, SampleMean]]:
-    """For each series and product measured elsewhere: its row of table `ratios` at the largest point, and ln(ratio)."""
+    """For each series and product measured elsewhere: its row of table `ratios` at the largest point, and ln(ratio).
+
+    As for an estimated crossover, the error of the latter includes the spread of a GPU's speed-up between hosts.
+    """
     ratios = tables.ratios[
         (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] != tables.ratios["machine"])
     ]
@@ -232,7 +235,7 @@ def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[Row, Samp
             SampleMean.of_interval(interval_of(cell, "step_time{}_s"), cell["trials"])
             for cell in records(_cells_of_both(row, tables))
         )
-        yield row, here - there
+        yield row, (here - there).widened(speedup_spread(row["execution"]))
 
 
 def _cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:

@@ -342,8 +342,8 @@ TIMES = Kind(
 )
 SPEEDUPS = Kind(
     "Speed-up over the host's CPU, with the 95 % interval over trials; above 1 the accelerator is faster. Hollow: "
-    "sizes that refinement added. Grey: published crossover. Dashed: accelerators measured elsewhere, over this "
-    f"machine's CPU. {EACH_ALONE}",
+    "sizes that refinement added. Grey: published crossover. Dashed: accelerators measured elsewhere, as on "
+    f"their own host, over this machine's CPU. {EACH_ALONE}",
     _draw_speedups,
     lambda tables: not _compared_with_cpu(tables.ratios).empty,
 )
@@ -380,8 +380,8 @@ THROUGHPUT = Kind(
 )
 MACHINES = Kind(
     "Time of a step on each device of each machine, or its price if the config gives prices, with the 95 % interval "
-    "over trials. If the study has a run, the figure shows the run without its start-up. The interval of a reference "
-    "(measured elsewhere) includes the variation between hosts of its kind.",
+    "over trials. If the study has a run, the figure shows the run without its start-up. A GPU measured elsewhere is "
+    "beside its own host's CPU; the intervals of such a host include the variation between hosts of its kind.",
     _draw_machines,
     lambda tables: is_ranking(tables.machines),
 )
