@@ -78,9 +78,10 @@ def test_the_command_for_another_machine_can_be_pasted(
     workflow: WorkflowCopy, paste: Callable[[str, Path], str], form: str
 ) -> None:
     words = shlex.split(FORMS[form].replace("results/report.html", "gpu/report.html"))
-    given = this_invocation(words, str(workflow.path), {}).elsewhere("gpu").command
+    given = this_invocation(words, str(workflow.path), {}).elsewhere("gpu", {"devices": "auto"}).command
     output = paste(given, workflow.path)
-    assert "devices" not in given
+    assert "devices=auto" in given
+    assert "[cpu]" not in given
     assert "Measuring disc_depth" in output
     assert "gpu/report.html" in output
     assert "results/report.html" not in output
@@ -130,7 +131,7 @@ def test_the_command_for_another_machine_runs_in_a_copy_of_the_folder(
         run = typed_by(shlex.join(words), here, monkeypatch)
     else:
         run = this_invocation(words[1:], str(here), {})
-    given = run.elsewhere("gpu", [str(nets / "net.py")] if files else [str(here / "net.py")])
+    given = run.elsewhere("gpu", {}, [str(nets / "net.py")] if files else [str(here / "net.py")])
     assert sorted(Path(file).name for file in given.files) == files
     assert given.at_their_path == ()
     assert given.uses_checkout == (words[0] == "snakemake")
@@ -149,7 +150,7 @@ def test_the_command_for_another_machine_runs_in_a_copy_of_the_folder(
 
 def test_files_that_a_study_names_elsewhere_must_have_the_same_path(tmp_path: Path) -> None:
     run = Invocation("snakemake --cores 1 --config studies=mine.yaml", str(tmp_path), Checkout(COMMIT))
-    given = run.elsewhere("gpu", [str(tmp_path / "net.py"), "/data/rows.csv"])
+    given = run.elsewhere("gpu", {}, [str(tmp_path / "net.py"), "/data/rows.csv"])
     assert (given.command, given.files, given.at_their_path) == (
         "snakemake --cores 1 --config studies=mine.yaml results=gpu",
         (),
@@ -174,7 +175,9 @@ def test_the_command_for_another_machine_of_crossover_can_be_pasted(
     project: Path, paste: Callable[[str, Path], str], monkeypatch: pytest.MonkeyPatch, options: str
 ) -> None:
     monkeypatch.setattr(command, "CHECKOUT", project.parent / "crossover")
-    given = typed_by(f"crossover disc_depth {options}", project, monkeypatch).elsewhere("gpu").command
+    given = (
+        typed_by(f"crossover disc_depth {options}", project, monkeypatch).elsewhere("gpu", {"devices": "auto"}).command
+    )
     assert given.startswith("crossover disc_depth ")
     output = paste(given, project)
     assert "Measuring disc_depth" in output

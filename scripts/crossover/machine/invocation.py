@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -65,17 +65,24 @@ class Invocation:
     typed: str | None = None
     """The command line of `crossover`, without secrets; None for a run that was started with Snakemake."""
 
-    def into(self, results: str, without: Sequence[str] = ()) -> str:
-        """The command that measures the same into another results folder, without the entries of some config keys."""
-        words = shlex.split(self.command if self.typed is None else self.typed)
-        dropped = ["results", *without]
+    def into(self, results: str, changes: Mapping[str, str] | None = None) -> str:
+        """The command that measures the same into another results folder, with changed values of some config keys."""
+        values = {**(changes or {}), "results": results}
         if self.typed is not None:
-            return shlex.join(_inserted(_without_options(words, dropped), ["--results", results]))
-        environment = [words.pop(0)] if words[0].startswith(f"{PROFILE}=") else []
-        return _joined([*environment, *_with_config(words, f"results={results}", dropped)])
+            words, _ = _without_options(shlex.split(self.typed), values)
+            return shlex.join(_inserted(words, [word for key in values for word in (f"--{key}", values[key])]))
+        words, given = _without_config(shlex.split(self.command))
+        kept = {key: value for key, value in given.items() if key not in values}
+        return _joined(_inserted(words, ["--config", *map("=".join, (kept | values).items())]))
 
-    def elsewhere(self, results: str, files: Sequence[str] = ()) -> Elsewhere:
-        """The command that measures the same, without a choice of devices, on another machine.
+    def given(self, key: str) -> str | None:
+        """The value of a config key in the command line; None if it is not there."""
+        if self.typed is not None:
+            return _without_options(shlex.split(self.typed), [key])[1].get(key)
+        return _without_config(shlex.split(self.command))[1].get(key)
+
+    def elsewhere(self, results: str, changes: Mapping[str, str], files: Sequence[str] = ()) -> Elsewhere:
+        """The command that measures the same on another machine, with changed values of some config keys.
 
         `files` are those that the studies read. Files named in the command are then in the copy of the folder, and the
         checkout, if it is outside of the folder, is at CHECKOUT_ELSEWHERE.
@@ -83,7 +90,7 @@ class Invocation:
         moved: list[str] = []
         words = [
             PATHS.sub(lambda match: match[0].removesuffix(match[1]) + self._path_elsewhere(match[1], moved), word)
-            for word in shlex.split(self.into(results, without=["devices"]))
+            for word in shlex.split(self.into(results, changes))
         ]
         outside = [file for file in files if _below(file, self.folder) is None and file not in moved]
         folders = {Path(file).parent for file in moved}
@@ -134,30 +141,37 @@ def _joined(words: Sequence[str]) -> str:
     return environment + shlex.join(words[1:] if environment else words)
 
 
-def _without_options(words: Sequence[str], keys: Sequence[str]) -> list[str]:
-    """The command line of `crossover` without the options of some config keys."""
-    end = words.index("--") if "--" in words else len(words)
-    options = [f"--{key}" for key in keys]
-    values = [number + 1 for number in range(end) if words[number] in options]
-    kept = [n for n in range(end) if n not in values and words[n].partition("=")[0] not in options]
-    return [*(words[number] for number in kept), *words[end:]]
+def _without_options(words: Sequence[str], keys: Collection[str]) -> tuple[list[str], dict[str, str]]:
+    """The command line of `crossover` without the options of some config keys, and the values of these."""
+    options = {f"--{key}": key for key in keys}
+    kept, given, rest = list[str](), dict[str, str](), iter(words)
+    for word in rest:
+        name, sign, value = word.partition("=")
+        if word == "--":
+            return [*kept, word, *rest], given
+        if name in options:
+            given[options[name]] = value if sign else next(rest)
+        else:
+            kept.append(word)
+    return kept, given
 
 
-def _with_config(words: Sequence[str], added: str, dropped: Sequence[str]) -> list[str]:
-    """Snakemake's command with an entry of --config and without those of other keys; only the last --config counts."""
+def _without_config(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Snakemake's command without its last --config, the only one that counts, and the entries of that.
+
+    Words after an option with its entry in the same word, `--config=KEY=VALUE`, are targets, and come after `--`.
+    """
     end = words.index("--") if "--" in words else len(words)
     starts = [number for number in range(end) if re.match("--config(=|$)|-C", words[number])]
     if not starts:
-        return _inserted(words, ["--config", added])
+        return list(words), {}
     first = starts[-1] + 1
-    # Words after an option with its entry in the same word, `--config=KEY=VALUE`, are targets.
     entry = re.sub("^(--config=?|-C)", "", words[first - 1])
-    last = first if entry else next((number for number in range(first, end) if words[number].startswith("-")), end)
-    entries = [word for word in [entry, *words[first:last]] if word and word.partition("=")[0] not in dropped]
-    if entry and not entries:
-        return [*words[: first - 1], f"--config={added}", *words[first:]]
-    others = words if entry else [*words[: first - 1], *words[last:]]
-    return _inserted(others, ["--config", *entries, added])
+    last = next((number for number in range(first, end) if words[number].startswith("-")), end)
+    entries, targets = ([entry], words[first:last]) if entry else (words[first:last], [])
+    options, targets = [*words[: first - 1], *words[last:end]], [*targets, *words[end + 1 :]]
+    given = dict(text.split("=", 1) for text in entries if "=" in text)
+    return [*options, *(["--", *targets] if targets else [])], given
 
 
 def _inserted(words: Sequence[str], options: Sequence[str]) -> list[str]:

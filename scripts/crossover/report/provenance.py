@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from crossover.config.words import BASELINE, HERE
+from crossover.config.validation import joined, read_layers
+from crossover.config.words import BASELINE, HERE, is_cpu
 from crossover.files import sha256_of
 from crossover.machine.invocation import ROOT, Checkout, Invocation, find_checkout
 from crossover.tables.columns import Measurement
@@ -90,7 +91,9 @@ def provenance(
             "command": invocation.command,
             "folder": invocation.folder,
             "in_checkout": Path(invocation.folder) == ROOT,
-            "on_a_gpu": asdict(invocation.elsewhere("gpu", _files_of_models(studies))),
+            "on_a_gpu": asdict(
+                invocation.elsewhere("gpu", on_all_devices(config or {}, invocation), _files_of_models(studies))
+            ),
             "again": invocation.into("again"),
         },
         "code": asdict(checkout) | {"code_version": checkout.code_version},
@@ -114,6 +117,24 @@ def _files_of_models(studies: Mapping[str, Mapping[str, Any]]) -> list[str]:
     models = [spec["model"] for spec in studies.values() if spec.get("model")]
     files = [path for model in models for path in (model["origin"], (model["table"] or {}).get("file"))]
     return [path for path in dict.fromkeys(files) if path and Path(path).is_absolute()]
+
+
+def on_all_devices(config: Mapping[str, Any], invocation: Invocation) -> dict[str, str]:
+    """Changes of the config that cancel a choice of devices, wherever it was made: in a file or in `overrides`.
+
+    A study keeps the devices of its own file, and those among which an override names an accelerator.
+    """
+    changes = {} if config.get("devices", "auto") == "auto" else {"devices": "auto"}
+    selected = config.get("overrides") or {}
+    if not config.get("model"):  # a file may have overrides for studies of other runs
+        selected = {name: keys for name, keys in selected.items() if name in config["studies"]}
+    limited = [name for name, keys in selected.items() if keys.get("devices") and all(map(is_cpu, keys["devices"]))]
+    if limited:
+        given = invocation.given("overrides")
+        ((_, entries),) = read_layers([], [f"overrides={given}"] if given else [])
+        freed = joined(entries.get("overrides") or {}, {name: {"devices": None} for name in limited})
+        changes["overrides"] = json.dumps(freed)
+    return changes
 
 
 def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:

@@ -81,9 +81,12 @@ def config_of(command: str) -> tuple[dict[str, str], list[str]]:
         ("--cores 1 everything", {}, ["everything"]),
     ],
 )
-def test_the_command_for_a_gpu_chooses_no_devices(given: str, entries: dict[str, str], targets: list[str]) -> None:
+def test_the_command_for_a_gpu_chooses_all_devices(given: str, entries: dict[str, str], targets: list[str]) -> None:
     run = Invocation(f"snakemake {given}", "/here", DIRTY)
-    assert config_of(run.into("gpu", without=["devices"])) == ({**entries, "results": "gpu"}, targets)
+    assert config_of(run.into("gpu", {"devices": "auto"})) == (
+        {**entries, "devices": "auto", "results": "gpu"},
+        targets,
+    )
     assert config_of(run.into("again"))[0] == {**config_of(run.command)[0], "results": "again"}
 
 
@@ -98,14 +101,14 @@ def test_the_command_for_a_gpu_chooses_no_devices(given: str, entries: dict[str,
         ("--effort quick", " --effort quick"),
     ],
 )
-def test_the_command_of_crossover_for_a_gpu_chooses_no_devices(given: str, kept: str) -> None:
+def test_the_command_of_crossover_for_a_gpu_chooses_all_devices(given: str, kept: str) -> None:
     run = Invocation("snakemake", "/here", DIRTY, typed=f"crossover disc_depth {given}")
     end = " -- --cores 4" if "--cores" in given else ""
-    command = run.into("gpu", without=["devices"])
-    assert command == f"crossover disc_depth{kept} --results gpu{end}"
+    command = run.into("gpu", {"devices": "auto"})
+    assert command == f"crossover disc_depth{kept} --devices auto --results gpu{end}"
     words = build_command(shlex.split(command)[1:])
     assert "results=gpu" in words
-    assert not [word for word in words if word.startswith("devices")]
+    assert [word for word in words if word.startswith("devices")] == ["devices=auto"]
     assert run.into("again").count("--devices") == given.count("--devices")
 
 

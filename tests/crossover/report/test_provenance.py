@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.report.provenance import differing_software, read_provenances
+from crossover.command import build_command
+from crossover.config.configuration import read_configuration
+from crossover.config.validation import read_layers
+from crossover.machine.invocation import Checkout, Invocation
+from crossover.report.provenance import differing_software, on_all_devices, read_provenances
+from plans import ROOT
 
 COMPLETE: dict[str, Any] = {
     "made_at": "then",
@@ -21,6 +27,48 @@ COMPLETE: dict[str, Any] = {
     "files": [],
     "runs": [],
 }
+
+
+CPU_ONLY = {"devices": ["cpu"], "trials": 2}
+OTHERS = {"hsf_width": CPU_ONLY, "tf32_matmul": {"devices": ["cuda"]}}
+
+
+@pytest.mark.parametrize("typed", ["crossover disc_depth tf32_matmul", None])
+@pytest.mark.parametrize(
+    ("file", "given", "kept"),
+    [
+        ({"devices": ["cpu"]}, {}, {}),
+        ({}, {"devices": ["cpu"]}, {}),
+        ({"devices": ["cpu"]}, {"devices": ["cpu"]}, {}),
+        ({"overrides": {"disc_depth": CPU_ONLY, **OTHERS}}, {}, {"trials": 2}),
+        ({}, {"overrides": {"disc_depth": CPU_ONLY}}, {"trials": 2}),
+        (
+            {"overrides": {"disc_depth": CPU_ONLY, **OTHERS}},
+            {"overrides": {"disc_depth": {"trials": 1}}},
+            {"trials": 1},
+        ),
+        ({}, {}, {}),
+    ],
+)
+def test_the_command_for_a_gpu_cancels_each_choice_of_devices(
+    file: dict[str, Any], given: dict[str, Any], kept: dict[str, Any], typed: str | None
+) -> None:
+    """The study disc_depth is measured on all devices there; tf32_matmul keeps a choice of GPUs."""
+    file = {"studies": ["disc_depth", "tf32_matmul"], **file}
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()}
+    options = [word for key, value in texts.items() for word in (f"--{key}", value)]
+    entries = [f"{key}={value}" for key, value in texts.items()]
+    command = shlex.join(["snakemake", *(["--config", *entries] if entries else [])])
+    run = Invocation(command, "/here", Checkout(), typed and shlex.join([*typed.split(), *options]))
+    here = read_configuration([("config.yaml", file), *read_layers([], entries)], ROOT / "config")
+    printed = shlex.split(run.into("gpu", on_all_devices(here.complete, run)))
+    words = build_command(printed[1:]) if typed else printed
+    there = words[words.index("--config") + 1 :]
+    config = read_configuration([("config.yaml", file), *read_layers([], there)], ROOT / "config")
+    assert config.results == "gpu"
+    assert config.devices is None
+    assert [study.devices for study in config.studies] == [None, ("cuda",) if "overrides" in file else None]
+    assert config.complete["overrides"].get("disc_depth", {}).get("trials") == kept.get("trials")
 
 
 def read(folder: Path, text: str | None) -> dict[str, Any]:

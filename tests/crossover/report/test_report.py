@@ -493,6 +493,7 @@ def test_beside_the_only_cpu_a_reference_is_compared_but_not_ranked(rows: pd.Dat
         "CPU of far",
         "GPU of far",
     ]
+    assert "and their ratio is that on its own host; " in unescape(table[: table.index("</caption>")])
     for name in ("report.html", "summary.md", "summary.txt"):
         text = (page.folder / name).read_text()
         assert "Fastest" not in text
