@@ -26,7 +26,6 @@ from crossover.config.words import (
     COPYING,
     CPU_THREADS,
     DEVICES,
-    X_AXES,
     is_cpu,
     series_axes,
 )
@@ -45,7 +44,7 @@ from crossover.statistics.intervals import (
 )
 from crossover.statistics.latencies import LOWERS
 from crossover.tables.frames import first_row, on_all_cores, records, rows_with, with_x
-from crossover.tables.labels import NAMED_AXES, name_by, side_word, varying
+from crossover.tables.labels import NAMED_AXES, name_by, place_on, side_word, varying
 from crossover.tables.registry import CELL_AXES, DETERMINISTIC, METHODS, SERIES_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.text import cores_text
@@ -170,7 +169,7 @@ def without_accelerator(tables: RunTables, x_axis: str) -> list[Row]:
 def _place(cell: Mapping[str, Any], x_axis: str) -> Row:
     if x_axis == CPU_THREADS:
         return {"device": side_word(BASELINE), "place": cores_text(cell["threads"], "CPU core")}
-    return {"place": name_by(cell, [X_AXES[x_axis]])}
+    return {"place": place_on(cell, x_axis)}
 
 
 def _ratios(tables: RunTables, together: int) -> list[Row]:

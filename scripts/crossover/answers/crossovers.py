@@ -42,6 +42,7 @@ from crossover.tables.labels import (
     device_label,
     machine_words,
     name_by,
+    place_on,
     side_word,
     varying,
 )
@@ -190,7 +191,7 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
                 if x_axis == CPU_THREADS:
                     place = cores_text(speedup["baseline_threads"], "CPU core")
                 else:
-                    place = name_by(first_row(tables.rows_with("cells", CELL_AXES, speedup)), [X_AXES[x_axis]])
+                    place = place_on(first_row(tables.rows_with("cells", CELL_AXES, speedup)), x_axis)
                 answers.append(
                     {
                         "kind": "payback",
@@ -432,7 +433,7 @@ def _fastest_candidates(
                 "series": name_by(best, varied_axes),
                 **ratio_columns(choice.ratio),
                 "device": side_word(best["device"]),
-                "place": name_by(best, [along]),
+                "place": place_on(best, x_axis),
                 "winner": names[0],
                 "loser": names[1],
                 "winner_s": best["step_time_s"],

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import CPU_THREADS, HALF, HERE, is_cpu, threads_of_side
+from crossover.config.words import CPU_THREADS, HALF, HERE, X_AXES, is_cpu, threads_of_side
 from crossover.tables.columns import Measurement
 from crossover.tables.registry import CELLS, METHODS, QUALITY_METRICS
-from crossover.text import cores_text, spaced, with_unit
+from crossover.text import cores_text, place_text, spaced, with_unit
 
 DEVICE_WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "GPU", "xpu": "GPU"}
 PROTOCOL_WORDS = {
@@ -104,6 +104,13 @@ AXIS_WORDS = {"parameters": "parameters", "batch_size": "samples per batch", CPU
 def axis_label(row: Mapping[str, Any]) -> str:
     """Unit of a crossover's x axis: 'parameters', 'samples per batch', 'CPU cores', or the name of the size."""
     return AXIS_WORDS.get(row["x_axis"]) or str(row["size_name"])
+
+
+def place_on(row: Mapping[str, Any], x_axis: str) -> str:
+    """A cell's place on an x axis, in the unit of that axis: '703 k parameters', 'batch 8', '64 neurons'."""
+    if x_axis == "parameters":
+        return with_unit(place_text(row[x_axis], x_axis), x_axis)
+    return name_by(row, [X_AXES[x_axis]])
 
 
 METRIC_TITLES = {

@@ -113,6 +113,20 @@ def test_without_an_accelerator_all_numbers_of_cores_are_one_series(row: Row) ->
 
 
 @pytest.mark.parametrize(
+    ("x_axis", "smallest", "largest"),
+    [("size", "100 linear layers", "10,000 linear layers"), ("parameters", "700 parameters", "70 k parameters")],
+)
+def test_a_place_is_told_in_the_unit_of_the_crossover(series: Row, x_axis: str, smallest: str, largest: str) -> None:
+    rows, spec = with_startups(series(2e-3)), study(x_axis=x_axis, steps_per_run=1000)
+    answered = answers(rows, spec)
+    crossover = next(answer for answer in of_kind(answered, "crossover") if answer["cost"] == "time")
+    assert largest.endswith(crossover["unit"])
+    assert only(answered, "payback")["place"] == largest
+    alone = answers([row for row in rows if row["device"] == "cpu"], spec)
+    assert [answer["place"] for answer in of_kind(alone, "step_time")] == [smallest, largest]
+
+
+@pytest.mark.parametrize(
     ("steps_per_run", "steps", "status", "sentence"),
     [
         (None, None, None, None),
