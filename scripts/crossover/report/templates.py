@@ -18,6 +18,7 @@ from markupsafe import Markup
 from crossover.config.statuses import FLAGS, STATUSES
 from crossover.report.provenance import DOCS, GROUPS
 from crossover.report.study_rows import main_answers, row_of
+from crossover.statistics.references import ESTIMATED
 from crossover.tables.frames import records
 from crossover.tables.labels import metric_title
 from crossover.text import (
@@ -82,6 +83,8 @@ def alike(answers: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for answer in answers:
         key = *(answer[name] for name in IN_SENTENCE), answer["reach"] is None, not answer["compared_at"]
+        if answer["kind"] == "reference":  # its sentence is on the ends that are known
+            key = *key, answer["reason"], *(end is None for end in known_ends(answer))
         groups.setdefault(key, []).append(answer)
     return list(groups.values())
 
@@ -92,10 +95,36 @@ IN_SENTENCE = ("kind", "status", "cost", "winner", "loser", "device", "quantity"
 def merged(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The first answer of a group of `alike`, with `every_value`, all compared points and the largest `detectable`."""
     return {
-        **answers[0],
+        **(weakest(answers) if answers[0]["kind"] == "reference" else answers[0]),
         "detectable": max((answer["detectable"] for answer in answers if answer["detectable"]), default=None),
         "compared_at": sorted({point for answer in answers for point in answer["compared_at"]}),
         "every_value": [answer["value"] for answer in answers],
+    }
+
+
+SPANNED = {"smallest": min, "largest": max, "ratio_low": min, "ratio_high": max}
+
+
+def weakest(estimates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What each estimate of a group of `alike` allows: the shortest lead, or an interval that covers all of theirs.
+
+    `strongest` is the end of the longest lead, if that differs; otherwise None.
+    """
+    lows, highs = zip(*map(known_ends, estimates), strict=True)
+    columns = {name: [estimate[name] for estimate in estimates] for name in (*SPANNED, "reach")}
+    is_up_to, has_reach = lows[0] is not None, columns["reach"][0] is not None
+    shortest, longest = (min, max) if is_up_to else (max, min)
+    ends = columns["reach"] if has_reach else lows if is_up_to else highs
+    is_lead = estimates[0]["status"] in ESTIMATED and (has_reach or is_up_to != (highs[0] is not None))
+    return {
+        **estimates[0],
+        **{name: span(columns[name]) for name, span in SPANNED.items() if None not in columns[name]},
+        **({"reach": shortest(columns["reach"])} if has_reach else {}),
+        "low": min(lows) if is_up_to else None,
+        "high": max(highs) if highs[0] is not None else None,
+        "bracket_low": None,
+        "bracket_high": None,
+        "strongest": longest(ends) if is_lead and longest(ends) != shortest(ends) else None,
     }
 
 

@@ -21,7 +21,7 @@ from crossover import thresholds as thresholds_reader
 from crossover.answers.statements import comparing_answers
 from crossover.answers.thresholds import thresholds_of
 from crossover.report.report import Run, write_report
-from crossover.report.templates import FILTERS, amount_text, environment_of
+from crossover.report.templates import FILTERS, alike, amount_text, environment_of
 from crossover.statistics.bounds import bounds_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
@@ -128,9 +128,36 @@ def test_a_crossover_with_a_reference_says_what_is_known(with_reference: RunTabl
     single = {"low": None, "high": None, "bracket_high": answer["largest"], "bracket_low": None, "trials": 1}
     at_largest = "An H200 would be faster than this CPU at 10,000 linear layers; below, this run cannot tell"
     assert said(**single) == (at_largest, source)
-    wider = answer | {"low": answer["low"] / 2}
-    lowest = amount_text(wider["low"], answer["unit"])
-    assert f" above {lowest} to {high} linear layers, by series" in WORDS.summed([answer, wider])
+
+
+def test_a_summary_of_estimates_says_what_each_and_what_the_best_tells(with_reference: RunTables) -> None:
+    (answer,) = of_kind(with_reference, "reference")
+    gpu, cpu = "An H200 would be faster than this CPU", "This CPU is faster than an H200"
+    answer |= {"low": 700, "high": 2500}
+    other = answer | {"low": 300, "high": 2600, "value": 1500}
+
+    def said(*changes: dict[str, Any]) -> list[str]:
+        groups = alike([each | change for change in changes for each in (answer, other)])
+        return [WORDS.summed(group) for group in groups]
+
+    within = "by series (intervals within 300 to 2,600 linear layers)"
+    assert said({}) == [f"{gpu} above about 1,500 to 2,000 linear layers, {within}"]
+    up = f"{gpu} from 2,600 linear layers up; below, this run cannot tell; in one series, from 2,500 linear layers"
+    assert said({"low": None}) == said({"low": 100}) == [up]
+    up_to = f"{cpu} up to 300 linear layers; above, this run cannot tell; in one series, up to 700 linear layers"
+    assert said({"high": None}) == said({"high": 10_000}) == [up_to]
+    assert said({"low": None, "high": 2500}) == [f"{gpu} from 2,500 linear layers up; below, this run cannot tell"]
+    assert said({"low": None}, {"high": None}) == [up, up_to]
+    assert said({"low": 100, "high": 10_000}) == [f"This run cannot tell whether {gpu[:1].lower()}{gpu[1:]}"]
+    lead = {"status": "edge_tie", "low": None, "ratio_low": 2.0, "ratio_high": 3.0}
+    longer = answer | lead | {"reach": 1000, "ratio_low": 1.5}
+    (group,) = alike([longer, answer | lead | {"reach": 2000}])
+    assert WORDS.summed(group) == (
+        f"{gpu} from 2,000 linear layers up, 1.50 to 3.00x; below, this run cannot tell; in one series, from 1,000 "
+        "linear layers"
+    )
+    (group,) = alike([longer | {"status": "below_range"}, answer | lead | {"status": "below_range", "reach": 100}])
+    assert WORDS.summed(group) == f"{gpu} at every size measured, 1.50 to 3.00x"
 
 
 def test_estimates_that_disagree_are_said_to_disagree(row: Row, elsewhere: Any) -> None:
