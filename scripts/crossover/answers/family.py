@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from crossover.answers.comparisons import comparison_answers
@@ -37,7 +38,7 @@ def together_of(tables: RunTables, name: str, study: Mapping[str, Any], lines: S
     stated = [line for line in lines if is_alone or not isinstance(line, ReferenceLine)]
     p_values = [
         *_of_crossovers(stated, study),
-        *(ratio.p_value() for _, ratio in elsewhere_ratios(tables, study["x_axis"]) if is_alone),
+        *(_of_elsewhere(tables, study["x_axis"]) if is_alone else ()),
         *_of_mistakes(tables),
         *_of_claims(tables, name, study),
         *[math.nan] * _others(tables, study),
@@ -48,6 +49,11 @@ def together_of(tables: RunTables, name: str, study: Mapping[str, Any], lines: S
 def _of_crossovers(lines: Sequence[Line], study: Mapping[str, Any]) -> Iterator[float]:
     if asks_for_crossovers(study["figures"]):
         yield from (p_value for line in lines if (p_value := line.p_value()) is not None)
+
+
+def _of_elsewhere(tables: RunTables, x_axis: str) -> Iterator[float]:
+    for _, ratio, on_other_hosts in elsewhere_ratios(tables, x_axis):
+        yield replace(ratio, mean=max(abs(ratio.mean) - on_other_hosts, 0.0)).p_value()
 
 
 def _of_mistakes(tables: RunTables) -> Iterator[float]:

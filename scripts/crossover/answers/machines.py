@@ -198,9 +198,9 @@ def elsewhere_answers(tables: RunTables, x_axis: str, together: int) -> list[Row
     facts = facts_of(tables.reference_cells)
     varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
     answers = []
-    for row, ratio in elsewhere_ratios(tables, x_axis):
+    for row, ratio, on_other_hosts in elsewhere_ratios(tables, x_axis):
         gpu, is_ahead = with_article(product_family(facts[row["machine"]].device_name)), ratio.mean >= 0
-        interval = ratio.exp_interval(together)
+        interval = ratio.exp_interval(together).widened(math.exp(on_other_hosts))
         columns = ratio_columns(interval if is_ahead else interval.inverted())
         answers.append(
             {
@@ -219,10 +219,11 @@ def elsewhere_answers(tables: RunTables, x_axis: str, together: int) -> list[Row
     return answers
 
 
-def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[Row, SampleMean]]:
+def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[Row, SampleMean, float]]:
     """For each series and product measured elsewhere: its row of table `ratios` at the largest point, and ln(ratio).
 
-    As for an estimated crossover, the error of the latter includes the spread of a GPU's speed-up between hosts.
+    The third value is by how much ln(ratio) may differ on other hosts, as for an estimated crossover. It is added to
+    the half width of an interval.
     """
     ratios = tables.ratios[
         (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] != tables.ratios["machine"])
@@ -235,7 +236,7 @@ def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[Row, Samp
             SampleMean.of_interval(interval_of(cell, "step_time{}_s"), cell["trials"])
             for cell in records(_cells_of_both(row, tables))
         )
-        yield row, (here - there).widened(speedup_spread(row["execution"]))
+        yield row, here - there, NORMAL_QUANTILE * speedup_spread(row["execution"])
 
 
 def _cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
