@@ -41,6 +41,8 @@ NO_DATE: Mapping[str, Mapping[str, None]] = {".svg": {"Date": None}, ".pdf": {"C
 
 WORKERS = 8
 """Maximum number of drawing processes. Each needs memory for all tables of the run."""
+FIGURES_OF_WORKER = 12
+"""Minimum number of figures for each drawing process, whose start takes as long as drawing five."""
 
 FIGURES: Mapping[str, Kind] = {
     "comparison": COMPARISON,
@@ -84,12 +86,17 @@ def draw_run(
 
     In the same environment, the same tables give byte-identical files.
     """
-    views = {study: study_view(tables, studies[study], study, currency) for study, _ in wanted}
+    names = {study for study, _ in wanted}
+    views = {study: study_view(tables, studies[study], study, currency) for study in names}
     use_style()
     save = partial(_save, views, folder, suffixes)
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(max(1, min(len(wanted), usable_cores(), WORKERS)), mp_context=context) as pool:
-        return [path for paths in pool.map(save, wanted) for path in paths]
+    workers = min(usable_cores(), WORKERS, len(wanted) // FIGURES_OF_WORKER)
+    if workers < 2:
+        return [path for figure in wanted for path in save(figure)]
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        # The views are sent to a process once a chunk.
+        return [path for paths in pool.map(save, wanted, chunksize=FIGURES_OF_WORKER // 2) for path in paths]
 
 
 def _save(

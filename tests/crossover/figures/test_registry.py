@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from crossover.config.figure_kinds import FIGURE_KINDS
+from crossover.figures import registry
 from crossover.figures.registry import FIGURES, draw_run
 from crossover.figures.style import spaced_out
-from crossover.figures.view import StudyView
+from crossover.figures.view import StudyView, study_view
 from report_pages import tables_of
 
 from .conftest import STUDY, build_view, study_file
@@ -51,6 +53,42 @@ def test_the_figure_of_an_empty_study_says_so(tmp_path: Path, power_laws: PowerL
     (svg,) = draw_run(tables, {"other": studies[STUDY]}, tmp_path, [("other", "times")])
 
     assert "Nothing of this study was measured." in svg.read_text()
+
+
+def test_the_data_of_a_study_are_prepared_once_for_all_its_figures(
+    tmp_path: Path, power_laws: PowerLaws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables, studies = run_of(power_laws({2: 100, 4: 10_000}))
+    prepared: list[str] = []
+
+    def recorded_view(tables: Any, spec: Any, name: str, currency: str | None) -> StudyView:
+        prepared.append(name)
+        return study_view(tables, spec, name, currency)
+
+    monkeypatch.setattr(registry, "study_view", recorded_view)
+    assert len(draw_run(tables, studies, tmp_path, [(STUDY, "times"), (STUDY, "speedups")])) == 2
+    assert prepared == [STUDY]
+
+
+@pytest.mark.parametrize(("figures", "cores", "workers"), [(11, 2, 0), (24, 8, 2), (24, 1, 0), (120, 64, 8)])
+def test_processes_for_drawing_are_started_only_for_many_figures(
+    figures: int, cores: int, workers: int, tmp_path: Path, power_laws: PowerLaws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables, studies = run_of(power_laws({2: 100}))
+    started: list[int] = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, workers: int, **_: object) -> None:
+            started.append(workers)
+            super().__init__(1)
+
+    monkeypatch.setattr(registry, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(registry, "usable_cores", lambda: cores)
+    monkeypatch.setattr(registry, "_save", lambda _views, _folder, _suffixes, wanted: [Path(wanted[1])])
+    wanted = [(STUDY, str(number)) for number in range(figures)]
+
+    assert draw_run(tables, studies, tmp_path, wanted) == [Path(kind) for _, kind in wanted]
+    assert started == [workers] * bool(workers)
 
 
 def crowded(row: Row) -> list[dict[str, Any]]:
