@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from statistics import geometric_mean
 from typing import Any
@@ -12,13 +12,13 @@ from typing import Any
 import pandas as pd
 
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
-from crossover.statistics.crossovers import Line, lines_of
+from crossover.statistics.crossovers import Line, with_costs
 from crossover.statistics.intervals import ENDS, Interval, interval_of, time_over_trials
-from crossover.statistics.pairings import XAxes
+from crossover.statistics.pairings import Pairing, XAxes, machine_pairings
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
 from crossover.tables.references import KEPT, Reference
-from crossover.tables.registry import CELL_AXES
+from crossover.tables.registry import CELL_AXES, COSTS
 from crossover.tables.run_tables import table_of
 
 Row = Mapping[str, Any]
@@ -84,18 +84,26 @@ def reference_lines(
     if rows.empty:
         return []
     joined, names = _beside(measurements, rows), {*rows["machine"]}
+    across = [
+        pairing
+        for pairing in machine_pairings(joined, x_axes)
+        if pairing.pair == "device" and pairing.series["machine"] in names and pairing.baseline_machine not in names
+    ]
     estimates = [
-        [
-            line
-            for line in lines_of(_on_other_hosts(trials, names, quantile), x_axes, prices)
-            if line.pairing.pair == "device"
-            and line.pairing.series["machine"] in names
-            and line.pairing.baseline_machine not in names
-        ]
+        with_costs(_on_other_hosts(trials, names, quantile), prices)
         for trials in (_beside_this_cpu(joined, ratios, x_axes), joined)
         for quantile in (0.0, -NORMAL_QUANTILE, NORMAL_QUANTILE)
     ]
-    return [ReferenceLine(alike[0].pairing, alike[0].cost, alike) for alike in zip(*estimates, strict=True)]
+    return [line for pairing in across for line in _lines_of_estimates(pairing, estimates)]
+
+
+def _lines_of_estimates(pairing: Pairing, estimates: Sequence[pd.DataFrame]) -> Iterator[ReferenceLine]:
+    """One line per cost that has values; the estimates differ from the trials of the pairing only in their times."""
+    index, side = pairing.trials.index, pairing.trials["side"]
+    alike = [replace(pairing, trials=trials.loc[index].assign(side=side)) for trials in estimates]
+    for cost in COSTS:
+        if alike[0].trials[cost].notna().any():
+            yield ReferenceLine(alike[0], cost, [Line(estimate, cost) for estimate in alike])
 
 
 def _beside(measurements: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from crossover.statistics.references import SIGNIFICANT, spanned
+from crossover.statistics import crossovers, references
+from crossover.statistics.pairings import Pairing, machine_pairings
+from crossover.statistics.references import SIGNIFICANT, ratios_to_references, reference_lines, spanned
 
 
 def crossover(status: str, at: float | None = None, *, trials: int = 3, **ends: float) -> dict[str, Any]:
@@ -95,3 +100,37 @@ def test_estimates_that_contradict_each_other_are_said_to_disagree(there: Any, h
         merged = spanned(*pair)
         assert (merged["status"], merged["caveat"], merged["caveat_at"]) == ("undecided", "estimates_disagree", [])
     assert spanned(crossover("undecided") | {"caveat": None}, crossover("undecided"))["caveat"] is None
+
+
+def test_the_sides_of_a_reference_are_paired_once_for_all_its_estimates(
+    row: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The GPU's second as on this CPU, which takes twice as long, and as measured; each also on other hosts."""
+    times_s = {("here", "cpu"): 4.0, ("h100", "cpu"): 2.0, ("h100", "cuda"): 1.0}
+    trials = pd.DataFrame(
+        [
+            row(machine=machine, device=device, size=size, step_time_s=time_s)
+            for (machine, device), time_s in times_s.items()
+            for size in (1, 2)
+        ]
+    )
+    here, there = (trials[(trials["machine"] == "here") == is_here] for is_here in (True, False))
+    x_axes = {str(trials["study"].iloc[0]): "size"}
+    ratios = ratios_to_references(here, there, x_axes)
+    paired: list[int] = []
+
+    def counted(measurements: pd.DataFrame, x_axes: Any) -> Iterator[Pairing]:
+        paired.append(len(measurements))
+        return machine_pairings(measurements, x_axes)
+
+    for module in (crossovers, references):
+        monkeypatch.setattr(module, "machine_pairings", counted, raising=False)
+    (line,) = reference_lines(here, there, ratios, x_axes, None)
+
+    assert paired == [6]
+    assert (line.cost, line.pairing.baseline_machine, line.pairing.series["machine"]) == ("time", "here", "h100")
+    of_hosts = [1, math.exp(-1.96 * 0.13), math.exp(1.96 * 0.13)]
+    gpu_s = [estimate.pairing.trials.query("side == 'cuda'")["time"].tolist() for estimate in line.estimates]
+    assert gpu_s == [pytest.approx([scale * factor] * 2) for scale in (2, 1) for factor in of_hosts]
+    cpu_s = [estimate.pairing.trials.query("side == 'cpu'")["time"].tolist() for estimate in line.estimates]
+    assert cpu_s == [[4.0, 4.0]] * 6
