@@ -38,6 +38,10 @@ OF_STEPS = {TIME: "step_time{}_s", "energy": "energy_per_step{}_j", MONEY: "pric
 """Columns of each cost per step (money: per million steps), with braces in place of ENDS."""
 OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"}
 
+DESCRIBED = [*CELL_AXES, "size_name", "size_label", "parameters", "device_name"]
+READ = [*DESCRIBED, "origin", "trials", "flag_names", *(name.format(end) for name in OF_STEPS.values() for end in ENDS)]
+"""The columns of cells that a ranking reads, of more than a hundred."""
+
 LEAST_RANKED = 3
 """Minimum number of sides in a ranking. Two sides are ranked only if both are CPUs; otherwise their crossover is the
 answer."""
@@ -57,7 +61,7 @@ def machines_of(
     `x_axes` has the studies to rank; those over `cpu_threads` are left out. `together` is the number of comparisons of
     each study, by default 1.
     """
-    timed = on_all_cores(cells).dropna(subset=["step_time_s"])
+    timed = on_all_cores(cells[READ]).dropna(subset=["step_time_s"])
     rows = [
         row
         for study, x_axis in x_axes.items()
@@ -128,7 +132,7 @@ def _ranked(contestants: Sequence[_Contestant], cost: str, steps_per_run: Any, t
         steps = steps_of_run(steps_per_run, cell["batch_size"])
         slower_than = [other_rank for other_rank, (_, is_behind) in enumerate(cheaper, 1) if is_behind]
         yield {
-            **{name: cell[name] for name in (*CELL_AXES, "size_name", "size_label", "parameters", "device_name")},
+            **{name: cell[name] for name in DESCRIBED},
             **(per_step := _per_step(cell)),
             "measured_elsewhere": cell["origin"] == "reference",
             "steps": steps,

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from crossover.statistics import machines
 from crossover.statistics.cells import hourly_price, summarise
 from crossover.statistics.machines import Standing, is_ranking, machines_of, standings_along
 from crossover.statistics.references import EAGER_SPREAD
@@ -38,6 +39,22 @@ def ranked(
     ]
     columns = pd.DataFrame(rows)
     return machines_of(summarise(columns, prices=prices), {STUDY: "size"}, {STUDY: steps})
+
+
+def test_a_ranking_turns_only_the_columns_that_it_reads_into_records(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells have more than a hundred columns."""
+    widths: list[int] = []
+
+    def counted(table: pd.DataFrame) -> list[dict[str, Any]]:
+        widths.append(table.shape[1])
+        return records(table)
+
+    monkeypatch.setattr(machines, "records", counted)
+    table = ranked(row, {"laptop": {2: [0.1]}, "host": {2: [0.2]}, "gpu": {2: [0.3]}})
+
+    assert table["cost_rank"].tolist() == [1, 2, 3]
+    assert len(widths) == 1
+    assert max(widths) < 30
 
 
 def by_side(table: pd.DataFrame, column: str) -> list[tuple[str, Any]]:
