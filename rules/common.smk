@@ -1,9 +1,12 @@
 # Functions for inputs and parameters of rules. Those that take wildcards use names that rules/config.smk sets later.
 
+from functools import cache
+
 from crossover.config.configuration import real_files
 from crossover.errors import failures, one_line_errors
 from crossover.plan.checks import reference_files
 from crossover.plan.stages import planned_repeats, planned_trials
+from snakemake.exceptions import IncompleteCheckpointException
 
 
 def get_file(path):
@@ -48,6 +51,16 @@ def get_limit(kind):
     return lambda wildcards, resources: JOBS.limit(kind, wildcards)
 
 
+def is_current(result):
+    return result not in OUTDATED and os.path.exists(result)
+
+
+@cache
+def get_trials_to_measure():
+    """The trials of the first grid whose rows were missing or outdated when the run began."""
+    return [trial for trial in PLAN.trials_of_grid if not all(map(is_current, PLAN.rows([trial])))]
+
+
 def get_dataset(result):
     """The dataset of the job that makes a result. Times of files do not count for a result with the planned key.
 
@@ -56,8 +69,7 @@ def get_dataset(result):
 
     def dataset_of(wildcards):
         path, dataset = result.format(**wildcards), PLAN.dataset(wildcards.workload)
-        is_current = path not in OUTDATED and os.path.exists(path)
-        return [] if dataset is None else ancient(dataset) if is_current else dataset
+        return [] if dataset is None else ancient(dataset) if is_current(path) else dataset
 
     return dataset_of
 
@@ -85,6 +97,29 @@ def get_rows_of_first_answer(wildcards):
     return PLAN.rows(PLAN.preview(wildcards.study))
 
 
+def get_end_of_round(wildcards):
+    """The row of the previous round's last trial. Others of the round may fail, which does not hold up the next one."""
+    [row] = PLAN.rows([ROUNDS.last_of(int(wildcards.round) - 1)])
+    return ancient(row) if is_current(row) else row
+
+
+def get_missing(planning, **wildcards):
+    """The output of a checkpoint, for a job with other inputs that do not wait for it; empty once it is made."""
+    try:
+        planning.get(**wildcards)
+    except IncompleteCheckpointException as missing:
+        return [missing.targetfile]
+    return []
+
+
+def get_rounds():
+    """The number of rounds planned so far, and the checkpoint of the next one."""
+    for number in PLAN.later_rounds:
+        if next_round := get_missing(checkpoints.plan_round, round=str(number)):
+            return number - 1, next_round
+    return PLAN.rounds, []
+
+
 def get_trials_of_stages(last):
     """The trials of the stages of refinement up to `last`, once those are planned."""
     plans = [checkpoints.plan_refinement.get(stage=str(stage)).output.plan for stage in range(1, last + 1)]
@@ -94,11 +129,21 @@ def get_trials_of_stages(last):
 
 def get_rows_before_stage(wildcards):
     """The rows from which a stage is planned: the first grid of the refined studies, and the earlier stages."""
-    return PLAN.rows([*PLAN.refined_trials(), *get_trials_of_stages(int(wildcards.stage) - 1)])
+    _, next_round = get_rounds()
+    return next_round or PLAN.rows([*PLAN.refined_trials(), *get_trials_of_stages(int(wildcards.stage) - 1)])
 
 
 def get_measured_rows(wildcards):
     """The rows of the first grid, of all stages, and of the repeats. To plan repeats, only earlier repeats count."""
+    rounds, next_round = get_rounds()
+    if next_round:
+        stage = get_missing(checkpoints.plan_refinement, stage="1") if PLAN.last_stage else []
+        # No job uses these yet. Without the rows that exist, a run that goes on is planned as fast as a new one.
+        return [
+            *PLAN.rows(trial for trial in get_trials_to_measure() if trial[1] <= rounds),
+            *next_round,
+            *stage,
+        ]
     rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
 
     def plan_of(repeat, part):

@@ -54,7 +54,7 @@ resource_scopes:
 
 
 wildcard_constraints:
-    **dict.fromkeys(("batch_size", "size", "trial", "seed", "stage", "repeat"), r"\d+"),
+    **dict.fromkeys(("batch_size", "size", "trial", "seed", "round", "stage", "repeat"), r"\d+"),
     study="|".join(PLAN.study),
     dataset="|".join(CONFIG.datasets),
     variant=r"\w+",

@@ -38,7 +38,7 @@ from snakemake.logging import logger
 
 RUN = Run(workflow)
 PROGRESS = Progress(
-    logger.info, up_to_date=lambda: tell_answers_again(), rows=lambda: PLAN.rows(PLAN.trials_of_grid)
+    logger.info, up_to_date=lambda: tell_answers_again(), missing=lambda: len(get_trials_to_measure())
 )
 
 # Compilers, a parameter of trials, are looked up in PATH. Jobs need the same PATH, and do not run `onstart`.

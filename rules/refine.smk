@@ -1,4 +1,18 @@
-# Refinement of crossovers, with each stage planned from the rows so far, and repeats of disturbed trials.
+# Later rounds of a large run, refinement of crossovers, with each stage planned from the rows so far, and repeats of disturbed
+# trials.
+
+
+checkpoint plan_round:
+    input:
+        get_end_of_round,
+    output:
+        touch(f"{RESULTS}/rounds/round-{{round}}"),
+    # Ahead of what a run measures after its last round.
+    priority: ROUNDS.first
+    localrule: True
+    threads: JOBS.share
+    message:
+        "Planning round {wildcards.round}"
 
 
 checkpoint plan_refinement:

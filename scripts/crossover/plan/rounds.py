@@ -32,6 +32,10 @@ class Rounds:
         trial = cell_of_wildcards(wildcards), int(wildcards["trial"])
         return self._priorities.get(trial) or priority_of_added(*trial, self.plan.seed, self.at_once)
 
+    def last_of(self, number: int) -> Trial:
+        """The trial of a round that starts last."""
+        return [trial for trial in self._priorities if trial[1] == number][-1]
+
     @cached_property
     def _priorities(self) -> dict[Trial, int]:
         plan = self.plan

@@ -31,6 +31,9 @@ from crossover.plan.stages import has_other_sides, path_of_row, refinement_on, s
 Trial = tuple[Cell, int]
 """A cell and the number of its trial."""
 
+MOST_AT_ONCE = 10_000
+"""Trials of the first grid above which its rounds are planned one after another: Snakemake takes 22 kB for each job."""
+
 Classes = Mapping[str, Mapping[str, Any]]
 """A cluster's classes of nodes by name, each with its jobs' resources and its `devices`."""
 
@@ -127,6 +130,11 @@ class RunPlan:
     @property
     def rounds(self) -> int:
         return max(self.first_trials.values(), default=0)
+
+    @cached_property
+    def later_rounds(self) -> range:
+        """The rounds that are planned once the round before them ends; empty unless the first grid is large."""
+        return range(2, self.rounds + 1 if len(self.trials_of_grid) > MOST_AT_ONCE else 2)
 
     @cached_property
     def measured(self) -> list[str]:

@@ -47,7 +47,7 @@ HIDDEN = (
 """Events that the terminal does not show; they are in Snakemake's log file."""
 CHATTER = (
     *("Select jobs to execute", "Execute ", "DAG of jobs will be updated", "Updating checkpoint dependencies"),
-    *("Assuming unrestricted", "Building DAG", "Using shell", "Conda environments: ignored"),
+    *("Touching output file", "Assuming unrestricted", "Building DAG", "Using shell", "Conda environments: ignored"),
 )
 """Prefixes of other lines that the terminal does not show."""
 
@@ -125,9 +125,9 @@ class Progress(logging.Handler):
         say: Callable[[str], None],
         up_to_date: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
-        rows: Callable[[], Sequence[str]] = tuple,
+        missing: Callable[[], int] = int,
     ) -> None:
-        """`rows` gives the first grid's rows. Snakemake counts all of them only once refinement is planned."""
+        """`missing` counts the first grid's rows to measure. Snakemake does once later rounds or stages are planned."""
         super().__init__()
         self.planned: Counter[str] = Counter()
         """Jobs of the run by rule, as known at its start."""
@@ -139,7 +139,7 @@ class Progress(logging.Handler):
         """Whether the run was stopped; jobs that end later do not count as failed."""
         self.ended: Counter[str] = Counter()
         """Jobs that were stopped by a signal of their own, such as a batch system's, while the run went on."""
-        self._say, self._up_to_date, self._clock, self._rows = say, up_to_date, clock, rows
+        self._say, self._up_to_date, self._clock, self._missing = say, up_to_date, clock, missing
         self._running: dict[int, str] = {}
         self._outputs: dict[int, str] = {}
         """Output of each running job of `ANSWERING` and `ADDING`."""
@@ -151,8 +151,8 @@ class Progress(logging.Handler):
         """The process for which the latest trial waited, by its log."""
 
     def measures(self) -> bool:
-        """Whether the run has measuring jobs, or may get some by refinement or repeats."""
-        return any(self.planned[rule] for rule in (*MEASURING, "plan_refinement", "plan_repeats"))
+        """Whether the run has measuring jobs, or may get some by later rounds, refinement or repeats."""
+        return any(self.planned[rule] for rule in (*MEASURING, "plan_round", "plan_refinement", "plan_repeats"))
 
     def outdates_report(self) -> bool:
         """Whether the run changes rows or tables that the report of an earlier run shows."""
@@ -172,9 +172,8 @@ class Progress(logging.Handler):
         if event == "run_info":
             self.planned = Counter(facts["stats"])
             del self.planned["total"]
-            if self.planned["plan_refinement"]:
-                missing = sum(not Path(row).exists() for row in self._rows())
-                self.planned["measure_cell"] = max(self.planned["measure_cell"], missing)
+            if self.planned["plan_round"] or self.planned["plan_refinement"]:
+                self.planned["measure_cell"] = max(self.planned["measure_cell"], self._missing())
             if words := self._counted(self._trials()):
                 self._say(f"To measure: {words}{self._more()}.")
         elif event == "job_info":

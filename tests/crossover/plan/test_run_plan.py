@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from crossover.config.studies import PRESETS
+from crossover.plan import run_plan
 from crossover.plan.rounds import Rounds
 from crossover.plan.run_plan import RunPlan, cell_of_wildcards, figures_of
 from plans import CLASSES, ROOT, configured, planned
@@ -137,6 +138,21 @@ def test_a_study_of_crossovers_begins_with_few_trials_per_cell() -> None:
     assert (fixed.first_trials["hsf_width"], fixed.rounds) == (8, 8)
     quick = replace(run, trials=3, refinement=PRESETS["quick"].refinement)
     assert (quick.rounds, quick.last_stage, quick.cells_of_candidates) == (1, 2, [])
+
+
+@pytest.mark.parametrize(("most", "later"), [(12, []), (11, [2, 3])])
+def test_only_a_large_grid_is_planned_round_by_round(
+    monkeypatch: pytest.MonkeyPatch, most: int, later: list[int]
+) -> None:
+    """Two sizes on two devices and three rounds are twelve trials."""
+    monkeypatch.setattr(run_plan, "MOST_AT_ONCE", most)
+    run = replace(of_one_study(refinement=None), trials=3)
+    assert len(run.trials_of_grid) == 12
+    assert list(run.later_rounds) == later
+    rounds = Rounds(run, at_once=1)
+    priorities = {trial: rounds.priority({**trial[0].values, "trial": trial[1]}) for trial in run.trials_of_grid}
+    second = [trial for trial in priorities if trial[1] == 2]
+    assert rounds.last_of(2) == min(second, key=priorities.__getitem__)
 
 
 KINDS = ("times", "speedups", "precisions", "host_share", "memory", "energy")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,11 +22,11 @@ CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", 
 class Run:
     """Events of a run, as Snakemake logs them, and a clock that the test advances."""
 
-    def __init__(self, rows: Sequence[str] = (), **planned: int) -> None:
+    def __init__(self, missing: int = 0, **planned: int) -> None:
         self.now_s = 0.0
         self.said: list[str] = []
         up_to_date = partial(self.said.append, "up to date")
-        self.progress = Progress(self.said.append, up_to_date, lambda: self.now_s, lambda: rows)
+        self.progress = Progress(self.said.append, up_to_date, lambda: self.now_s, lambda: missing)
         self.event(LogEvent.RUN_INFO, stats={**planned, "total": sum(planned.values())})
 
     def event(self, event: LogEvent, **facts: object) -> None:
@@ -117,11 +116,10 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
     ]
 
 
-def test_the_rows_of_studies_without_refinement_count_from_the_start(tmp_path: Path) -> None:
-    rows = [str(tmp_path / f"trial-{trial}.parquet") for trial in range(6)]
-    Path(rows[0]).touch()
-    assert Run(rows, measure_cell=3, plan_refinement=1).said == ["To measure: 5 trials, before what refinement adds."]
-    assert Run(rows, measure_cell=3).said == ["To measure: 3 trials."]
+def test_rows_that_snakemake_plans_later_count_from_the_start() -> None:
+    assert Run(5, measure_cell=3, plan_refinement=1).said == ["To measure: 5 trials, before what refinement adds."]
+    assert Run(5, measure_cell=3, plan_round=1).said == ["To measure: 5 trials."]
+    assert Run(5, measure_cell=3).said == ["To measure: 3 trials."]
 
 
 @pytest.mark.parametrize("line", STOPPING)
