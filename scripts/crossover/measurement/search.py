@@ -168,7 +168,6 @@ def run_try(job: TryJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, s
     model is built. Raises UserError and RefusedError as `open_cell` and `OpenCell.ending` do.
     """
     from crossover.measurement.cell import open_cell
-    from crossover.measurement.step.endings import first_line
 
     cell = open_cell(job)
     tell({"begun": {name: cell.columns[name] for name in FACTS}})
@@ -181,7 +180,7 @@ def run_try(job: TryJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, s
             raise
         except Exception:
             traceback.print_exc()
-            return "invalid", f"{type(error).__name__}: {first_line(error)}", {}
+            return "invalid", "the step fails by an error of Crossover, which the log shows", {}
 
 
 def _run_steps(job: TryJob, cell: Any) -> dict[str, Any]:

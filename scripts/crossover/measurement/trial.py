@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -39,7 +40,7 @@ from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.remedies import LONGEST_STEP_S, LONGEST_TWICE_S, time_remedies
 from crossover.measurement.step.conditions import SwitchWatch, changes, read_switches
 from crossover.measurement.step.correctness import compare_with_reference
-from crossover.measurement.step.endings import early_end, first_line, is_out_of_memory, original
+from crossover.measurement.step.endings import early_end, first_line, is_mistake, is_out_of_memory, original
 from crossover.measurement.step.execution import Execution, compiled_graphs, prepare
 from crossover.measurement.step.operators import count_work
 from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask
@@ -83,6 +84,16 @@ def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
     return Measurement(**row, spent_s=phases.to_json())
 
 
+FAILING = {
+    "readings of host and device": "the host or the device's driver does not answer",
+    "check of the weights": "they cannot be read",
+    "memory split": "the step fails while each of its operations is observed",
+    "profile": "the step fails under torch's profiler",
+    "count of operations": "the step fails while each of its operations is observed",
+    "remedies": "the step fails with one of them",
+}
+"""Why a reading or a pass after the timing fails, if neither memory nor the user's code is to blame."""
+
 TRIALS_WITH_REMEDIES = 3
 """Trials per cell in which remedies are timed, enough for a confidence interval of their gain."""
 
@@ -105,7 +116,7 @@ class Trial:
     """`passed` if all comparisons were made, `waived` if the study leaves one out; `failed` in the row if `wrong`."""
     notes: list[str] = field(default_factory=list)
     failed_passes: list[str] = field(default_factory=list)
-    """Passes and readings after the timing that raised an error, as "name: reason"."""
+    """Passes and readings after the timing that raised an error, as "name: why it was not done"."""
 
     def measure_time(self, tell: Tell) -> None:
         """Build the task, warm up, and time the step."""
@@ -210,9 +221,20 @@ class Trial:
         except (InvalidError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            cause = original(error)
-            kind = "" if early_end(cause) is not None else f"{type(cause).__name__}: "
-            self.failed_passes.append(f"{name}: {kind}{first_line(cause)}")
+            cause = original(error)  # for the trial's log
+            print(f"{name} failed: {type(cause).__name__}: {first_line(cause)}", file=sys.stderr)
+            self.failed_passes.append(f"{name}: {self._why_undone(name, error)}")
+
+    def _why_undone(self, name: str, error: BaseException) -> str:
+        """Why a pass after the timing was not done, in words: the step itself has run without it."""
+        cause = original(error)
+        if is_out_of_memory(cause):
+            return "not done, since memory ran out"
+        if is_mistake(error) or early_end(cause) is not None:  # a message for users
+            return first_line(cause)
+        if (line := self.task.user_line(cause)) is not None:
+            return f"not done, since the user's code fails: {line}: {type(cause).__name__}: {first_line(cause)}"
+        return f"not done, since {FAILING.get(name, 'it fails with this step')}"
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
         first, has_model = self.job.trial == 1, not self.task.is_function

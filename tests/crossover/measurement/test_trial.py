@@ -20,6 +20,7 @@ from crossover.config.statuses import FLAGS
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import InvalidError, UnsupportedError, UserError
+from crossover.files import relative_path
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
 from crossover.measurement.clock.profiling import DeviceProfile
@@ -298,6 +299,7 @@ PASSES = {
 """Name and one column of each pass after the timing, by the function that does its work."""
 
 
+UNSUPPORTED = UnsupportedError("an operation")
 BUG = RuntimeError("A leaf node was passed to _will_engine_execute_node\nmore")
 
 
@@ -307,7 +309,7 @@ BUG = RuntimeError("A leaf node was passed to _will_engine_execute_node\nmore")
         *((work, BUG) for work in PASSES),
         ("measure_memory", torch.AcceleratorError("CUDA error: out of memory\nmore")),
         ("compare_with_reference", SystemExit("the model's own exit")),
-        ("profile_device", UnsupportedError("an operation")),
+        ("profile_device", UNSUPPORTED),
     ],
 )
 def test_an_error_in_a_pass_keeps_the_time_and_the_other_passes(
@@ -318,15 +320,54 @@ def test_an_error_in_a_pass_keeps_the_time_and_the_other_passes(
     if work == "measure_memory":
         monkeypatch.setattr(trial, "split_memory", lambda *_: {"parameter_bytes": 4})  # the split needs the peak
     row = run_trial(replace(job, latency_steps=3))
-    has_status = isinstance(error, torch.AcceleratorError | UnsupportedError)
-    kind = "" if has_status else f"{type(error).__name__}: "
-    assert (row.status, row.reason) == ("ok", f"{name}: {kind}{str(error).partition(chr(10))[0]}")
+    assert row.status == "ok"
+    assert (row.reason or "").startswith(f"{name}: {'an operation' if error is UNSUPPORTED else 'not done, since '}")
+    assert error is UNSUPPORTED or str(error).partition("\n")[0] not in (row.reason or "")
     assert "incomplete" in (row.flag_names or [])
     assert ("not_checked" in (row.flag_names or [])) is (name == "numerical check")
     assert row.step_time_s is not None
     for _, column in PASSES.values():
         assert (getattr(row, column) is None) is (column in (missing, "device_busy_s"))  # a CPU has no kernels
     assert name in json.loads(row.spent_s or "")
+
+
+REFUSING = """
+import torch
+from torch import nn
+from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+
+class Refusing(nn.Linear):
+    def forward(self, x):
+        if _get_current_dispatch_mode() is not None:
+            {refusal}
+        return super().forward(x)
+
+
+def build(size, batch_size):
+    return Refusing(4, size), torch.randn(batch_size, 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("refusal", "why"),
+    [
+        (
+            "raise RuntimeError('no modes, please\\nmore')",
+            "the user's code fails: {file}: line 10: RuntimeError: no modes, please",
+        ),
+        ("nn.Bilinear(1, 1, 1)(x, x)", "the step fails while each of its operations is observed"),
+    ],
+)
+def test_an_error_in_a_pass_is_shown_only_if_the_users_code_raises_it(
+    job: TrialJob, tmp_path: Path, refusal: str, why: str
+) -> None:
+    cell = own_cell(tmp_path, REFUSING.format(refusal=refusal), "resident")
+    assert cell.model is not None
+    row = run_trial(replace(job, cell=replace(cell, model=replace(cell.model, mode="infer"))))
+    assert row.status == "ok"
+    why = why.format(file=relative_path(tmp_path / "short_batches.py"))
+    assert row.reason == f"memory split: not done, since {why}; count of operations: not done, since {why}"
 
 
 def test_an_invalid_error_in_a_pass_makes_the_row_invalid_and_an_interrupt_ends_the_trial(
@@ -348,7 +389,8 @@ def test_a_failed_reading_after_the_timing_keeps_the_time(
     monkeypatch.setattr(module, work, failing(RuntimeError("the driver is gone")))
     row = run_trial(job)
     assert (row.status, row.step_time_s is not None) == ("ok", True)
-    assert (row.reason or "").endswith(": the driver is gone")
+    assert ": not done, since " in (row.reason or "")
+    assert "the driver is gone" not in (row.reason or "")
     assert "incomplete" in (row.flag_names or [])
 
 

@@ -91,7 +91,7 @@ def refusal(error: Exception) -> RefusedError:
     return RefusedError(first_line(source), mistake, is_lacking(source))
 
 
-def is_mistake(error: Exception) -> bool:
+def is_mistake(error: BaseException) -> bool:
     """True for a UserError that the step did not cause; it would occur on any device."""
     return isinstance(error, UserError) and error.__cause__ is None
 

@@ -116,6 +116,11 @@ class Task(ABC):
         `batch` is what that step got, if it is not kept in `next_inputs`. Call this after the first step.
         """
 
+    def user_line(self, error: BaseException) -> str | None:
+        """File and line of the user's code that raised an error; None if other code raised it."""
+        del error
+        return None
+
     def place(self, batch: Any) -> Any:
         return map_tensors(self.arithmetic.place, batch)
 

@@ -29,7 +29,7 @@ from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
 from crossover.measurement.user.loss import kind_of
 from crossover.measurement.user.model import as_user_error, call_user, check_parts, counts_samples
-from crossover.measurement.user.module import call_function, imported_anew, keeps_state
+from crossover.measurement.user.module import call_function, imported_anew, is_of_user, keeps_state, location_of
 from crossover.measurement.user.pending import UNFINISHED, pending_kind
 from crossover.measurement.user.repeats import ADVICE, may_compile, used_up, verdict, worked_s
 from crossover.measurement.workloads import Tell
@@ -114,6 +114,9 @@ class FunctionTask(Task):
         self.samples = self._count_samples()
         counted = step.samples is not None or "batch_size" in self.builder.model.takes
         self.sample_name = step.unit or ("samples" if counted else "calls")
+
+    def user_line(self, error: BaseException) -> str | None:
+        return location_of(error, self.builder.model) if is_of_user(error) else None
 
     def _count_samples(self) -> int:
         step, model = self.user_step, self.builder.model

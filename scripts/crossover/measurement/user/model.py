@@ -44,7 +44,15 @@ from crossover.measurement.user.batches import (
 )
 from crossover.measurement.user.captured import captured
 from crossover.measurement.user.loss import ClassLabels, default_loss, kind_of, loss_without_changes, outputs_of
-from crossover.measurement.user.module import GUARD, cause_of, function_of, location_of, positional, takes_batch_size
+from crossover.measurement.user.module import (
+    GUARD,
+    cause_of,
+    function_of,
+    is_of_user,
+    location_of,
+    positional,
+    takes_batch_size,
+)
 from crossover.measurement.user.pending import UNFINISHED, pending_kind
 from crossover.measurement.user.repeats import remembered
 from crossover.measurement.user.table import TableSamples, samples_of
@@ -441,6 +449,9 @@ class _UserTask(Task):
                 "converted: convert it to the inputs' device and type, or make it a buffer of a module"
             )
         return text if not self.notes else f"{text} ({'; '.join(self.notes)})"
+
+    def user_line(self, error: BaseException) -> str | None:
+        return location_of(error, self.spec) if is_of_user(error) else None
 
     def is_mistake(self, error: Exception) -> bool:
         return self.is_short or bool(self.left_behind(error))

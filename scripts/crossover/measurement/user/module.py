@@ -70,6 +70,12 @@ def location_of(error: BaseException, model: Model) -> str:
     return f"{relative_path(user_lines[-1][0])}: line {user_lines[-1][1]}" if user_lines else model.shown
 
 
+def is_of_user(error: BaseException) -> bool:
+    """True if the user's code itself raised an error, rather than code that it calls."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and _is_users_file(Path(frames[-1].filename))
+
+
 def _is_users_file(file: Path) -> bool:
     is_below = any(map(file.is_relative_to, FOLDERS))
     return is_below and not file.is_relative_to(LIBRARY) and "site-packages" not in file.parts
