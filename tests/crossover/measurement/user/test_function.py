@@ -287,6 +287,14 @@ def test_work_that_each_call_does_is_right(body: str, work: SimpleNamespace, tmp
     assert work.done_us % 500 == 0
 
 
+@pytest.mark.usefixtures("work")
+def test_cpu_time_of_a_step_with_worker_processes_is_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(function_module, "active_children", lambda: ["a worker"])
+    assert worn(tmp_path, ONCE["set"]).check() == Answer()
+
+
 def test_a_first_call_that_may_compile_is_not_checked(
     work: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
