@@ -25,10 +25,10 @@ DATA = {
 }
 
 MOST_READ_BYTES = 32 * 2**20
-"""Maximum total size of the data files that are read for a model, to keep a dry-run short."""
+"""Maximum size of a data file that is read as a whole, to keep a dry-run short."""
 SAMPLES = 64
 SAMPLE_BYTES = 2**16
-"""Number and size of the samples of a file beyond these, spread evenly over the file."""
+"""Number and size of the samples of a larger file, spread evenly over the file."""
 MOST_LISTED = 10_000
 """Number of files and folders after which listing a folder stops."""
 
@@ -110,21 +110,8 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def content_keys(files: Mapping[str, Path]) -> dict[str, str]:
-    """Digests of files by label, of samples for files beyond MOST_READ_BYTES; times of files do not count."""
-    keys: dict[str, str] = {}
-    read_bytes = 0
-    for label in sorted(files):
-        try:
-            state = files[label].stat()
-        except OSError:  # such as a dangling link
-            keys[label] = "unreadable"
-            continue
-        if read_bytes + state.st_size <= MOST_READ_BYTES:
-            keys[label] = digest_of(files[label])
-            read_bytes += state.st_size
-        else:
-            keys[label] = digest_of_samples(files[label])
-    return keys
+    """Digests of data files by label; times of files do not count."""
+    return {label: digest_or_none(files[label]) or "unreadable" for label in sorted(files)}
 
 
 def digest_of(file: Path) -> str:
@@ -139,9 +126,12 @@ def _digest(path: Path, _size: int, _changed_ns: int) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def digest_of_file(file: Path) -> str:
-    """Digest of a file's content, or of samples of a large file."""
-    return digest_of(file) if file.stat().st_size <= MOST_READ_BYTES else digest_of_samples(file)
+def digest_or_none(file: Path) -> str | None:
+    """Digest of a data file, the same whichever other files there are; None if it is unreadable, as a dangling link."""
+    try:
+        return digest_of(file) if file.stat().st_size <= MOST_READ_BYTES else digest_of_samples(file)
+    except OSError:
+        return None
 
 
 def digest_of_samples(file: Path) -> str:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from crossover.files import atomic_path
-from crossover.machine.named_files import digest_of_file
+from crossover.machine.named_files import digest_or_none
 
 RECORD = "written_files.json"
 """The record's name in a results folder."""
@@ -64,10 +64,3 @@ class WrittenFiles:
             values = {os.path.relpath(path, self.home): asdict(written) for path, written in files.items()}
             with atomic_path(record) as temporary:
                 temporary.write_text(json.dumps(values, indent=1), encoding="utf-8")
-
-
-def digest_or_none(path: Path) -> str | None:
-    """The digest of a file's content; None if it cannot be read."""
-    with suppress(OSError):
-        return digest_of_file(path)
-    return None

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from crossover.machine.written_files import digest_or_none
+from crossover.machine.named_files import digest_or_none
 
 MODES = frozenset("wax+")
 

@@ -12,6 +12,7 @@ import torch
 
 from crossover.config.models import Model
 from crossover.config.workloads import OWN
+from crossover.machine import named_files
 from crossover.machine.code_key import Code, code_of
 from crossover.machine.written_files import WrittenFiles
 from crossover.measurement.process.writes import noted_writes
@@ -76,6 +77,24 @@ def test_an_existing_file_counts_as_it_was_before_the_model_wrote_to_it(bench: B
     before = bench.code()
     bench.measure(WRITERS[bench.file.name])
     assert bench.code().key == before.key
+
+
+def test_a_written_file_is_recognised_whatever_the_sizes_of_the_models_files(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Together, the two files are larger than what is read as a whole; the second alone is not."""
+    monkeypatch.setattr(named_files, "MOST_READ_BYTES", 1000)
+    (bench.folder / "data.bin").write_bytes(bytes(999))
+    (bench.folder / "net.py").write_text(f"open('data.bin')\nopen('{bench.file.name}')\n")
+    bench.file.write_text("of the user")
+    before = bench.code()
+    for _ in range(2):
+        bench.measure(lambda path: path.write_bytes(bytes(500)))
+        assert bench.code().key == before.key
+    bench.measure(lambda path: path.write_bytes(bytes(1500)))
+    assert bench.code().key == before.key
+    (bench.folder / "data.bin").write_bytes(bytes(998))
+    assert bench.code().key != before.key
 
 
 def test_what_others_write_later_is_an_input(bench: Bench) -> None:
