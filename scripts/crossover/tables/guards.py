@@ -44,9 +44,12 @@ SETTING_COLUMNS = (
 DEVICE_COLUMNS = (
     *ENVIRONMENT_COLUMNS,
     *SETTING_COLUMNS,
-    *("operating_system", "python_version", "isolation", "environment_variables"),
+    *("operating_system", "python_version", "environment_variables"),
 )
-"""The conditions that must agree for times of a device to be compared, within a run and between runs."""
+"""The conditions that must agree for times of a device to be compared, within a run and between runs.
+
+`isolation` is none, since forks and fresh processes take as long: a trial without its server is a fresh process.
+"""
 
 CONDITIONS = {
     ("machine", "device"): DEVICE_COLUMNS,

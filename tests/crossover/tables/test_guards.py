@@ -41,6 +41,14 @@ def test_rows_of_a_cell_that_differ_in_a_condition_are_not_joined(column: str) -
     assert "\n" not in str(raised.value)
 
 
+def test_rows_of_forks_and_of_the_fresh_process_that_replaced_one_are_joined() -> None:
+    forked, fresh = (
+        {"isolation": isolation, "trial": trial} for isolation, trial in (("server", "1"), ("process", "2"))
+    )
+    check_environments(rows(forked, fresh), several_hosts=False)
+    assert differing_environments(rows(forked).to_pandas(), rows(fresh).to_pandas()) == []
+
+
 def test_only_the_differing_entries_of_a_condition_are_shown() -> None:
     first, second = '{"KMP_BLOCKTIME": "0"}', '{"KMP_BLOCKTIME": "0", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2"}'
     where = r"environment_variables \(no MKL_ENABLE_INSTRUCTIONS against MKL_ENABLE_INSTRUCTIONS SSE4_2\)"
