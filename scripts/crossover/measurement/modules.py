@@ -67,6 +67,14 @@ def tensors_in(model: nn.Module) -> list[torch.Tensor]:
     return [*parameters_of(model), *buffers_of(model)]
 
 
+def packed_tensors_in(model: nn.Module) -> list[torch.Tensor]:
+    """The weights and biases of quantised linear and convolutional layers, which torch packs and no parameter holds."""
+    layers: list[Any] = [
+        module for module in modules_of(model) if isinstance(vars(module).get("_packed_params"), torch.ScriptObject)
+    ]
+    return [tensor for layer in layers for tensor in layer._weight_bias() if tensor is not None]
+
+
 def set_mode(model: nn.Module, training: bool) -> None:
     """Put a model into training or evaluation mode; an override is called if it takes what torch passes.
 

@@ -152,6 +152,8 @@ class Trial:
             if not ran_s:
                 first_step()
         task.check_batch()
+        if (parameters := task.count_parameters()) is not None:
+            self.columns["parameters"] = parameters
         self.timed_step = execution.timed_step()
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps, job.cell.protocol in LOADING)

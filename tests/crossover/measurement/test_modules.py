@@ -11,6 +11,7 @@ from torch import nn
 
 from crossover.measurement.modules import buffers_of, modules_of, parameters_of, set_mode
 from crossover.measurement.step.precision import Arithmetic
+from crossover.measurement.step.tasks import parameter_count
 
 DOUBLE = Arithmetic(torch.device("cpu"), torch.float64)
 
@@ -130,3 +131,11 @@ def test_a_to_that_fails_matters_only_if_something_must_move() -> None:
     Arithmetic(torch.device("cpu")).place_model(net)
     with pytest.raises(ValueError, match=r"no edge cpu, torch\.float64"):
         DOUBLE.place_model(net)
+
+
+@pytest.mark.filterwarnings("ignore")  # torch deprecates its quantisation
+def test_weights_of_quantised_layers_count_as_parameters_of_an_inference() -> None:
+    layers = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2, bias=False), nn.LayerNorm(2))
+    quantised = torch.ao.quantization.quantize_dynamic(layers, {nn.Linear}, dtype=torch.qint8)
+    assert parameter_count(quantised, "infer") == parameter_count(layers, "infer") == (4 + 1) * 8 + 8 * 2 + 2 * 2
+    assert parameter_count(quantised, "train") == 2 * 2

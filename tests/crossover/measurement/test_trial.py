@@ -147,6 +147,35 @@ def test_a_check_that_the_study_leaves_out_is_waived(job: TrialJob, tmp_path: Pa
     assert (str(row.reason).endswith("the study says check: false"), row.relative_error) == (True, None)
 
 
+GROWING = """
+import torch
+from torch import nn
+
+
+class Growing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first, self.head = nn.Linear(4, width), None
+
+    def forward(self, x):
+        x = self.first(x)
+        if self.head is None:
+            self.head = nn.Linear(x.shape[1], 2).to(x)
+        return self.head(x)
+
+
+def build(size, batch_size):
+    return Growing(size), torch.randn(batch_size, 4)
+"""
+
+
+def test_parameters_that_the_first_forward_pass_makes_are_counted(job: TrialJob, tmp_path: Path) -> None:
+    cell = own_cell(tmp_path, GROWING, "resident")
+    assert cell.model is not None
+    row = run_trial(replace(job, cell=replace(cell, model=replace(cell.model, mode="infer"))))
+    assert (row.status, row.parameters) == ("ok", (4 + 1) * cell.size + (cell.size + 1) * 2)
+
+
 def test_labels_that_a_loss_changes_in_place_end_the_trial_after_its_first_step(job: TrialJob, tmp_path: Path) -> None:
     text = (
         "import torch\nfrom crossover import Step\ndef loss(output, targets):\n    targets -= 1\n"

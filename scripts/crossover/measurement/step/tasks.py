@@ -19,14 +19,16 @@ import torch
 from torch import nn
 
 from crossover.errors import UnsupportedError
-from crossover.measurement.modules import parameters_of, set_mode
+from crossover.measurement.modules import packed_tensors_in, parameters_of, set_mode
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.trees import Change, map_plain, map_tensors, tensors_of
 
 
 def parameter_count(model: nn.Module, mode: str) -> int:
-    """Number of a model's parameters; in training without the frozen ones, which inference uses like the others."""
-    return sum(parameter.numel() for parameter in parameters_of(model) if parameter.requires_grad or mode == "infer")
+    """Number of a model's parameters; in training without the frozen ones, which inference uses like packed ones."""
+    if mode == "infer":
+        return sum(tensor.numel() for tensor in (*parameters_of(model), *packed_tensors_in(model)))
+    return sum(parameter.numel() for parameter in parameters_of(model) if parameter.requires_grad)
 
 
 def to_host(results: Sequence[torch.Tensor]) -> None:
@@ -115,6 +117,10 @@ class Task(ABC):
 
         `batch` is what that step got, if it is not kept in `next_inputs`. Call this after the first step.
         """
+
+    def count_parameters(self) -> int | None:
+        """Number of parameters after the first step, which may make layers; None if it cannot have changed."""
+        return None
 
     def user_line(self, error: BaseException) -> str | None:
         """File and line of the user's code that raised an error; None if other code raised it."""

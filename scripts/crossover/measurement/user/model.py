@@ -450,6 +450,9 @@ class _UserTask(Task):
             )
         return text if not self.notes else f"{text} ({'; '.join(self.notes)})"
 
+    def count_parameters(self) -> int:
+        return parameter_count(self.user_step.model, self.spec.mode)
+
     def user_line(self, error: BaseException) -> str | None:
         return location_of(error, self.spec) if is_of_user(error) else None
 
