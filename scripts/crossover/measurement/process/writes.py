@@ -6,6 +6,7 @@ import builtins
 import functools
 import io
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +21,8 @@ MODES = frozenset("wax+")
 def noted_writes(*folders: Path) -> Iterator[dict[Path, str | None]]:
     """Note the files below some folders to which the block writes, with their digests before; None for no file.
 
-    Notes what is opened by `open`, renamed by `os`, or written by `torch.save`; each costs time only when it is called.
+    Notes what is opened by `open`, renamed by `os`, or written by `torch.save` or `sqlite3`; each costs time only when
+    it is called.
     """
     import torch  # imported here, since a trial's parent imports this module
 
@@ -41,6 +43,14 @@ def noted_writes(*folders: Path) -> Iterator[dict[Path, str | None]]:
 
         return opened
 
+    def connecting(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def connected(database: Any, *arguments: Any, **options: Any) -> Any:
+            note(database)
+            return function(database, *arguments, **options)
+
+        return connected
+
     def naming(function: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a function whose second argument is the file that it writes."""
 
@@ -58,6 +68,7 @@ def noted_writes(*folders: Path) -> Iterator[dict[Path, str | None]]:
         (os, "rename", naming),
         (os, "replace", naming),
         (torch, "save", naming),
+        (sqlite3, "connect", connecting),
     )
     functions = [getattr(owner, name) for owner, name, _ in wrappers]
     for (owner, name, wrap), function in zip(wrappers, functions, strict=True):

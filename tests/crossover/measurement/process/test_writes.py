@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +99,22 @@ def test_a_written_file_is_recognised_whatever_the_sizes_of_the_models_files(
     assert bench.code().key != before.key
 
 
+def test_a_database_that_the_model_writes_does_not_change_its_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def insert(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("create table if not exists runs (number)")
+            database.execute("insert into runs values (1)")
+
+    monkeypatch.chdir(tmp_path)
+    bench = Bench(tmp_path.resolve(), "runs.sqlite")
+    before = bench.code()
+    for _ in range(2):
+        bench.measure(insert)
+        assert bench.code().key == before.key
+
+
 def test_what_others_write_later_is_an_input(bench: Bench) -> None:
     before = bench.code()
     bench.measure(WRITERS[bench.file.name])
@@ -109,8 +127,8 @@ def test_what_others_write_later_is_an_input(bench: Bench) -> None:
 
 def test_a_read_is_not_noted_and_the_functions_are_restored(tmp_path: Path) -> None:
     (tmp_path / "input.txt").write_text("x")
-    functions = (open, os.rename, os.replace, torch.save)
+    functions = (open, os.rename, os.replace, torch.save, sqlite3.connect)
     with noted_writes(tmp_path) as noted:
         (tmp_path / "input.txt").read_text()
     assert noted == {}
-    assert (open, os.rename, os.replace, torch.save) == functions
+    assert (open, os.rename, os.replace, torch.save, sqlite3.connect) == functions
