@@ -131,7 +131,7 @@ def test_the_command_for_another_machine_runs_in_a_copy_of_the_folder(
         run = typed_by(shlex.join(words), here, monkeypatch)
     else:
         run = this_invocation(words[1:], str(here), {})
-    given = run.elsewhere("gpu", {}, [str(nets / "net.py")] if files else [str(here / "net.py")])
+    given = run.elsewhere("gpu", {"devices": "auto"}, [str((nets if files else here) / "net.py")])
     assert sorted(Path(file).name for file in given.files) == files
     assert given.at_their_path == ()
     assert given.uses_checkout == (words[0] == "snakemake")
