@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +18,7 @@ from crossover_coverage import (
     PLATEAU,
     TIE,
     Case,
+    advantage_of,
     coverage_rows,
     first_grid,
     first_win,
@@ -23,6 +29,9 @@ from crossover_coverage import (
 from simulation import MIDDLE, SPREADS, Machine, Spread, crossing_at
 
 from crossover.config.studies import PRESETS, Refinement
+from crossover.report.templates import environment_of
+from crossover.tables.frames import records
+from report_pages import TEMPLATES, tables_of
 
 
 def quiet(shape: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
@@ -135,6 +144,31 @@ def test_stairs_are_covered_by_what_is_printed(shape: str, crossing: str, covera
     assert ours["printed"] > 0.95
     assert ours["coverage"] > coverage
     assert ours["half_width"] < 0.15
+
+
+@pytest.mark.parametrize(("shape", "effort"), [("launch_floor, stair of 2", "quick"), ("steps_of_1.3", "default")])
+def test_the_sizes_in_a_sentence_enclose_a_stair(row: Callable[..., dict[str, Any]], shape: str, effort: str) -> None:
+    """The interval contains about half of these crossovers; the nearest significant sizes follow it in the notes."""
+    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    preset, enclosed = PRESETS[effort], []
+    for number in range(12):
+        generator = np.random.default_rng(number)
+        advantage, true = advantage_of(Case(AT_SIZE, shape, effort), generator)
+        machine = Machine(advantage, "lognormal", generator, spread=SPREADS["5 to 15 %"])
+        refine(machine, first_grid(3), preset.trials, preset.refinement)
+        trials = [
+            row(size=int(size), parameters=10 * int(size), device=device, trial=trial, step_time_s=math.exp(log))
+            for size, sides in medians(machine.samples).items()
+            for device, logs in zip(("cpu", "cuda"), sides, strict=True)
+            for trial, log in enumerate(logs, start=1)
+        ]
+        answer = next(answer for answer in records(tables_of(pd.DataFrame(trials)).answers) if answer["main"])
+        if answer["status"] == "bracketed":
+            printed = " ".join(words.notes(answer).removeprefix("95 % CI").split("; ")[:2])
+            ends = [float(text.replace(",", "")) for text in re.findall(r"\d[\d,.]*", printed)]
+            enclosed.append(bool(((min(ends) <= true * 1.001) & (true <= max(ends))).any()))
+    assert len(enclosed) >= 10
+    assert all(enclosed)
 
 
 @pytest.mark.parametrize("spread", ["by size, at random", "one size disturbed"])
