@@ -21,7 +21,7 @@ from crossover.statistics.best import of_own_grid, standings_of
 from crossover.statistics.bottlenecks import with_bottlenecks
 from crossover.statistics.bounds import bounds_of
 from crossover.statistics.cells import summarise
-from crossover.statistics.crossovers import crossovers_of, lines_of, table_of_lines
+from crossover.statistics.crossovers import Line, lines_of, table_of_lines
 from crossover.statistics.latencies import latencies_of
 from crossover.statistics.machines import machines_of
 from crossover.statistics.payback import STARTUP_COLUMNS
@@ -31,7 +31,6 @@ from crossover.statistics.references import agreeing, ratios_to_references, refe
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import (
-    headline_rows,
     studies_with_idle_size,
     with_cell_columns,
     with_parameters,
@@ -93,7 +92,10 @@ def analyse(
     }
     own_lines = lines_of(all_compared, x_axes, prices, candidates, runs)
     estimates = reference_lines(compared, reference_trials, reference_ratios, x_axes, prices)
-    lines = [line for line in (*own_lines, *estimates) if _is_true_axis(line.pairing.x_axis, line.study, idle)]
+    lines, second_lines = (
+        [line for line in found if _is_true_axis(line.pairing.x_axis, line.study, idle)]
+        for found in ([*own_lines, *estimates], _second_lines(compared, studies))
+    )
     tables = run_tables(
         measurements=measurements,
         roofs=roofs,
@@ -106,7 +108,9 @@ def analyse(
         searched_cells=searches,
     )
     together = {
-        name: together_of(tables.of_study(name), name, study, [line for line in lines if line.study == name])
+        name: together_of(
+            tables.of_study(name), name, study, [line for line in (*lines, *second_lines) if line.study == name]
+        )
         for name, study in studies.items()
     }
     tables = replace(
@@ -114,7 +118,7 @@ def analyse(
         ratios=_joined(ratios_of(compared, x_axes, together), reference_ratios, bounds),
         crossovers=_joined(
             table_of_lines(lines, together),
-            _over_true_axes(_second_axes(compared, studies), idle),
+            table_of_lines(second_lines, together).assign(second_axis=True),
         ),
         machines=machines_of(_joined(cells, reference_cells), ranked, runs, together),
         latencies=latencies_of(measurements, together),
@@ -150,13 +154,7 @@ def _is_true_axis(x_axis: str, study: str, idle: Collection[str]) -> bool:
     return not (study in idle and X_AXES[x_axis] == "size")
 
 
-def _over_true_axes(crossovers: pd.DataFrame, idle: Collection[str]) -> pd.DataFrame:
-    axes = zip(crossovers["x_axis"], crossovers["study"], strict=True)
-    kept = np.array([_is_true_axis(*axis, idle) for axis in axes], dtype=bool)  # an empty list would select no column
-    return crossovers[kept].reset_index(drop=True)
-
-
-def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+def _second_lines(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> list[Line]:
     """Crossovers between devices along each study's second axis, without the points that refinement added.
 
     If the x axis is the number of cores, the second axis is the size, and each number of cores is a baseline.
@@ -166,12 +164,15 @@ def _second_axes(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, 
     for name in second:
         axis, points = _first_points(studies[name], measurements)
         on_grid.append(measurements[(measurements["study"] == name) & measurements[axis].isin(points)])
-    if not on_grid:
-        return table_of("crossovers")
-    crossovers = crossovers_of(pd.concat(on_grid), second).assign(second_axis=True)
-    over_cores = crossovers["study"].map({name: studies[name]["x_axis"] == CPU_THREADS for name in second})
-    as_one_cpu = crossovers.assign(baseline=crossovers["baseline"].mask(over_cores, BASELINE))
-    return crossovers.loc[headline_rows(as_one_cpu, second=True).index]
+    over_cores = {name for name in second if studies[name]["x_axis"] == CPU_THREADS}
+    return [
+        line
+        for line in (lines_of(pd.concat(on_grid), second) if on_grid else [])
+        if line.cost == "time"
+        and line.pairing.pair == "device"
+        and line.pairing.other_machine is None
+        and (line.pairing.baseline == BASELINE or line.study in over_cores)
+    ]
 
 
 def _first_points(study: Mapping[str, Any], measurements: pd.DataFrame) -> tuple[str, Collection[Any]]:
