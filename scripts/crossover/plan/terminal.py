@@ -235,7 +235,8 @@ class Progress(logging.Handler):
         done, failed, stopped = (
             sum(jobs[rule] for rule in MEASURING) for jobs in (self.finished, self.failed, self.ended)
         )
-        planned = self._trials()
+        # Trials of a repeat that an earlier run planned are not in this run's counts.
+        planned = max(self._trials(), done + failed + stopped)
         left = planned - done - failed - stopped
         words = f"Measured {done} of {self._counted(planned)}"
         if left <= 0:

@@ -116,6 +116,13 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
     ]
 
 
+def test_trials_of_an_earlier_runs_repeats_count_once_they_are_measured() -> None:
+    run = Run(measure_cell=1)
+    for number in (1, 2):
+        run.job(number)
+    assert run.said[-1] == "Measured 2 of 2 trials."
+
+
 def test_rows_that_snakemake_plans_later_count_from_the_start() -> None:
     assert Run(5, measure_cell=3, plan_refinement=1).said == ["To measure: 5 trials, before what refinement adds."]
     assert Run(5, measure_cell=3, plan_round=1).said == ["To measure: 5 trials."]
