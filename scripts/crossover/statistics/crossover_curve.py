@@ -188,29 +188,34 @@ class Curve:
         return np.asarray(np.abs(value) - bend - trials)
 
     def is_stair(self, gap: int) -> bool:
-        """True if the gap is more than STAIR times as steep as both gaps beside it: L may step anywhere in it."""
-        if not 0 < gap < len(self.log_sizes) - 2:
-            return False
-        before, middle, after = np.abs(self._slopes(gap)).tolist()
-        return bool(middle > STAIR * max(before, after))
+        """True if L may step anywhere in the gap: it is more than STAIR times as steep as both gaps beside it.
 
-    def _slopes(self, gap: int) -> Floats:
-        """The slopes of the straight lines through the gap before, this gap and the gap after."""
-        around = slice(gap - 1, gap + 3)
-        return np.diff(self.advantages.mean[around]) / np.diff(self.log_sizes[around])
+        So it may between two sizes only, since no other gap tells how L runs.
+        """
+        slopes = np.abs(self._slopes)
+        if len(slopes) == 1:
+            return True
+        return bool(0 < gap < len(slopes) - 1 and slopes[gap] > STAIR * max(slopes[gap - 1], slopes[gap + 1]))
+
+    @property
+    def _slopes(self) -> Floats:
+        """The slope of the straight line through each gap."""
+        return np.diff(self.advantages.mean) / np.diff(self.log_sizes)
 
     def _kinked(self, gap: int, share: Floats, line: Floats) -> Floats:
         """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only.
 
         This is the nearer of the two neighbouring lines, extended into the gap. If these lie on opposite sides of the
-        straight line, it is the straight line.
+        straight line, it is the straight line. A gap at an end has one neighbour only.
         """
-        if not 0 < gap < len(self.log_sizes) - 2:
-            return line
-        slopes, (start, end) = self._slopes(gap), self.log_sizes[gap : gap + 2]
+        slopes, (start, end) = self._slopes, self.log_sizes[gap : gap + 2]
         log_size = start + share * (end - start)
-        before = self.advantages.mean[gap] + slopes[0] * (log_size - start) - line
-        after = self.advantages.mean[gap + 1] + slopes[2] * (log_size - end) - line
+        off_line = []
+        if gap > 0:
+            off_line.append(self.advantages.mean[gap] + slopes[gap - 1] * (log_size - start) - line)
+        if gap < len(slopes) - 1:
+            off_line.append(self.advantages.mean[gap + 1] + slopes[gap + 1] * (log_size - end) - line)
+        before, after = (off_line * 2)[:2] if off_line else (line * 0, line * 0)
         nearer = np.where(np.abs(before) < np.abs(after), before, after)
         return line + np.where(before * after > 0, nearer, 0.0)
 

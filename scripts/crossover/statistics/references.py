@@ -161,34 +161,35 @@ def host_factors(ratios: pd.DataFrame, x_axis: str) -> dict[tuple[object, ...], 
     """
     return {
         tuple(steps[series_axes(x_axis)].iloc[0]): geometric_mean(steps["ratio"].astype(float))
-        for steps in _small_steps(ratios, x_axis)
+        for hosts, small in _of_hosts(ratios, x_axis)
+        for steps in [hosts[small] if small.any() else hosts.head(1)]
     }
 
 
-def _small_steps(ratios: pd.DataFrame, x_axis: str) -> Iterator[pd.DataFrame]:
-    """For each series, the ratios of the CPUs' times at the points that `host_factors` uses."""
+def _of_hosts(ratios: pd.DataFrame, x_axis: str) -> Iterator[tuple[pd.DataFrame, pd.Series]]:
+    """For each series, the ratios of the CPUs' times along `x_axis`, and which of them are of small steps."""
     along = X_AXES[x_axis]
     for _, line in ratios.groupby(series_axes(x_axis), sort=False):
         hosts = line[(line["device"] == BASELINE) & (line["contender"] == line["machine"])].sort_values(along)
         speedups = line[
             [not is_cpu(device) and device == side for device, side in line[["device", "contender"]].values]
         ]
-        small = hosts[along].isin(speedups.loc[speedups["ratio"] < SMALL_SPEEDUP, along])
         if len(hosts):
-            yield hosts[small] if small.any() else hosts.head(1)
+            yield hosts, hosts[along].isin(speedups.loc[speedups["ratio"] < SMALL_SPEEDUP, along])
 
 
 def host_paces(ratios: pd.DataFrame, x_axes: XAxes) -> dict[str, Interval]:
     """For each reference, the time of this CPU over that of the reference's CPU, with its 95 % interval over cells.
 
-    It is the geometric mean over the cells of all studies that `host_factors` uses. The interval of a single cell is
-    over its trials. `ratios` have pair `reference`.
+    It is the geometric mean over the small steps of all studies; a reference without any is left out. The interval of a
+    single cell is over its trials. `ratios` have pair `reference`.
     """
     cells: dict[str, list[Interval]] = {}
     for study, rows in ratios.groupby("study", sort=False):
-        for steps in _small_steps(rows, x_axes[str(study)]):
-            of_machine = cells.setdefault(str(steps["machine"].iloc[0]), [])
-            of_machine += [interval_of(row, "ratio{}") for row in records(steps)]
+        for hosts, small in _of_hosts(rows, x_axes[str(study)]):
+            if small.any():
+                of_machine = cells.setdefault(str(hosts["machine"].iloc[0]), [])
+                of_machine += [interval_of(row, "ratio{}") for row in records(hosts[small])]
     return {
         machine: intervals[0] if len(intervals) == 1 else time_over_trials([interval.mean for interval in intervals])
         for machine, intervals in cells.items()

@@ -120,8 +120,9 @@ def with_cell_columns(
 ) -> pd.DataFrame:
     """Add the columns `names` to cells, with values from `columns`, which maps a cell's axes to values by column."""
     keys = [tuple(cell.values()) for cell in records(cells[CELL_AXES])]
-    values = pd.DataFrame([columns.get(key, {}) for key in keys], index=cells.index, columns=list(names))
-    return table_of("cells", cells.assign(**{name: values[name] for name in names}))
+    rows = [columns.get(key, {}) for key in keys]
+    values = {name: pd.Series([row.get(name) for row in rows], cells.index, dtype=object) for name in names}
+    return table_of("cells", cells.assign(**values))
 
 
 def device_name_of(names: Iterable[Any]) -> str | None:

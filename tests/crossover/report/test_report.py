@@ -618,7 +618,7 @@ def test_a_sentence_has_one_caveat_and_the_page_and_the_table_have_all(rows: pd.
     flags = [["drift"] if size in (1000, 4000) else [] for size in timed["size"]]
     page = write_page(timed.assign(flag_names=flags), tmp_path)
     html = page.path.read_text()
-    sentence = "significantly slower up to 1,000, faster from 4,000; some of its cells have no result)"
+    sentence = "significantly slower at 1,000, faster at 4,000; some of its cells have no result)"
     for name in ("summary.md", "summary.txt"):
         text = (tmp_path / name).read_text()
         assert sentence in text

@@ -137,11 +137,11 @@ SIGNS = {"sure_low": 50.0, "sure_high": 200.0}
 @pytest.mark.parametrize(
     ("columns", "notes"),
     [
-        (SIGNS, "95 % CI 80 to 120; significantly slower up to 50, faster from 200"),
-        (SIGNS | {"low": 50.0}, "95 % CI 50 to 120; significantly slower up to 50, faster from 200"),
+        (SIGNS, "95 % CI 80 to 120; significantly slower at 50, faster at 200"),
+        (SIGNS | {"low": 50.0}, "95 % CI 50 to 120; significantly slower at 50, faster at 200"),
         (SIGNS | {"low": 50.0, "high": 200.0}, "95 % CI 50 to 200"),
-        (SIGNS | {"status": "reversed"}, "95 % CI 80 to 120; significantly faster up to 50, slower from 200"),
-        (SIGNS | {"cost": "energy"}, "95 % CI 80 to 120; significantly more up to 50, less from 200"),
+        (SIGNS | {"status": "reversed"}, "95 % CI 80 to 120; significantly faster at 50, slower at 200"),
+        (SIGNS | {"cost": "energy"}, "95 % CI 80 to 120; significantly more at 50, less at 200"),
         (
             SIGNS | {"kind": "reference"},
             "95 % CI 80 to 120; estimated from its times elsewhere (2026-11-23) and this CPU",

@@ -327,15 +327,29 @@ def test_a_size_with_one_trial_counts_with_the_spread_of_the_others() -> None:
 
 
 def test_the_interval_of_equal_trials_depends_on_the_resolution_of_the_cost() -> None:
-    """L is -ln 2 and ln 2 at two sizes, so it is 0 halfway between them, where both errors have a weight of 1/2."""
-    trials = table({1: ([1.0] * 3, [2.0] * 3), 4: ([2.0] * 3, [1.0] * 3)})
+    """L is -2 ln 2, -ln 2, ln 2 and 2 ln 2 at four sizes: a straight line, so it is 0 midway between the middle two."""
+    sides = {1: (1.0, 4.0), 2: (1.0, 2.0), 8: (2.0, 1.0), 16: (4.0, 1.0)}
+    trials = table({size: ([cpu] * 3, [gpu] * 3) for size, (cpu, gpu) in sides.items()})
     for resolution in (CLOCK_RESOLUTION, ENERGY_RESOLUTION):
         low, high = ends(estimate_crossover(trials, "cpu", "gpu", resolution))
-        assert low < 2 < high
-        # Variance of the four sides at the middle: 4 resolution^2 / 6 / 4; slope ln 4 / ln 4. Each has the 4 degrees of
-        # freedom of both sizes.
-        half_width = stats.t.ppf((1 + LEVEL) / 2, 16) * resolution / math.sqrt(6)
-        assert math.log(high / low) == pytest.approx(2 * half_width, rel=0.01)
+        assert low < 4 < high
+        # Variance of the four sides at the middle: 4 resolution^2 / 6 / 4; slope 1. The spread is shared over sizes,
+        # so there are more degrees of freedom than the 16 of the two sizes, and at most the 32 of all.
+        most, least = (stats.t.ppf((1 + LEVEL) / 2, degrees) * resolution / math.sqrt(6) for degrees in (16, 32))
+        assert 2 * least <= math.log(high / low) <= 2 * most
+
+
+def test_between_two_sizes_only_the_sizes_bound_the_crossover() -> None:
+    """No other size tells how the advantage runs between them."""
+    assert ends(estimate({64: around(0.3), 4096: around(4.0)})) == (64, 4096)
+
+
+def test_a_crossover_in_the_last_gap_may_lie_where_the_curve_runs_on_as_before() -> None:
+    """The CPU is 3 times as fast at 5 and 100, the GPU twice at 2,000: launches may cost the same until near 2,000."""
+    low, high = ends(estimate({5: around(1 / 3), 100: around(1 / 3), 2000: around(2.0)}))
+    assert low < 1000 < 1900 < high <= 2000
+    low, high = ends(estimate({5: around(1 / 3), 100: around(2.0), 2000: around(2.0)}))
+    assert 5 <= low < 6 < high
 
 
 HOLE = ([1.0, 1.1], [])
