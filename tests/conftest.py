@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from crossover.machine.locks import LEASES
 from crossover.tables.columns import COLUMNS
+from forks import Forks
 from processes import TESTER, started_by
 
 ROOT = Path(__file__).parents[1]
@@ -65,6 +66,14 @@ def own_locks() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def in_fresh_process(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """Run code with these arguments in a process that has imported nothing but torch; returns the JSON it prints."""
+    forks = Forks(tmp_path_factory.mktemp("forks"), root / "scripts")
+    yield forks.run
+    forks.end()
 
 
 @pytest.fixture(scope="module", autouse=True)

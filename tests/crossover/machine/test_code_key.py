@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import json
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,17 +27,6 @@ from crossover.tables.registry import CROSSOVER_STATUSES
 from trials import trial_job, write_points
 
 MEASUREMENT = "crossover/measurement"
-STEP = {"cell", "step/conditions"}
-COUNTS = {
-    ("trial", "disc_mlp"): {*STEP, "step/execution", "clock/timing", "trial", "clock/latency", "host/surroundings"},
-    ("batch_try", "disc_mlp"): {*STEP, "step/execution", "clock/timing", "search"},
-    ("training", "disc_mlp"): {*STEP, "training"},
-}
-"""Modules of `measurement` in the key of a kind of job for a workload, in addition to ALWAYS."""
-ALWAYS = ("config/studies", "tables/columns", "machine/threads", "measurement/process/server")
-NEVER = ("machine/discovery", "config/configuration", "measurement/process/supervision")
-
-
 FOR_READERS = {
     "figures": set(FIGURE_KINDS),
     "claims": set(FORMS),
@@ -66,25 +54,6 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def workload(library: Path, text: str) -> None:
     (library / MEASUREMENT / "workloads" / "mine.py").write_text(text)
-
-
-def modules(kind: str, workload: str) -> set[str]:
-    """Paths of the files in the key, relative to the library."""
-    return {str(path.relative_to(LIBRARY)) for path in code_of(kind, workload).files.values()}
-
-
-@pytest.mark.parametrize(("kind", "workload"), COUNTS)
-def test_the_files_of_a_job_are_those_that_it_imports(kind: str, workload: str) -> None:
-    def files(names: Iterable[str], folder: str) -> set[str]:
-        paths = {f"{folder}/{name}.py" for name in names}
-        assert all((LIBRARY / path).is_file() for path in paths)
-        return paths
-
-    counted = modules(kind, workload)
-    listed = files(set().union(*COUNTS.values()), MEASUREMENT)
-    assert counted & listed == files(COUNTS[kind, workload], MEASUREMENT)
-    assert files(ALWAYS, "crossover") <= counted
-    assert not files(NEVER, "crossover") & counted
 
 
 def measuring() -> dict[str, Path]:
@@ -171,7 +140,6 @@ def test_editing_comments_and_docstrings_keeps_the_key(library: Path) -> None:
 
 WHAT_IS_IMPORTED = """
 import json, sys
-sys.path.insert(0, {library!r})
 from crossover.measurement.process.child import do
 from crossover.measurement.process.jobs import job_from_json
 row = do(job_from_json(sys.argv[1]))
@@ -180,11 +148,9 @@ print(json.dumps([row.status, row.code_key, imported]))
 """
 
 
-def test_the_files_of_a_trial_are_what_it_really_imports(tmp_path: Path) -> None:
+def test_the_files_of_a_trial_are_what_it_really_imports(tmp_path: Path, in_fresh_process: Callable[..., Any]) -> None:
     trial = trial_job(write_points(tmp_path / "points.safetensors"), tmp_path / "row", latency_steps=400)
-    code = WHAT_IS_IMPORTED.format(library=str(LIBRARY))
-    done = subprocess.run([sys.executable, "-c", code, trial.to_json()], capture_output=True, text=True, check=True)
-    status, key, imported = json.loads(done.stdout.splitlines()[-1])
+    status, key, imported = in_fresh_process(WHAT_IS_IMPORTED, trial.to_json())
     counted = code_of("trial", "disc_mlp")
     assert (status, key) == ("ok", counted.key)
     assert set(imported) <= set(counted.files)
@@ -192,16 +158,17 @@ def test_the_files_of_a_trial_are_what_it_really_imports(tmp_path: Path) -> None
     assert set(counted.files) - set(imported) == only_in_a_fork
 
 
-def test_the_server_watches_all_files_that_it_has_imported() -> None:
-    code = (
-        f"import json, sys; sys.path.insert(0, {str(LIBRARY)!r}); "
-        "from crossover.measurement.process.server import preload; "
-        "preload(['crossover.measurement.trial']); print(json.dumps([name for name in sys.modules]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    imported = set(json.loads(done.stdout))
+PRELOAD = """
+import json, sys
+from crossover.measurement.process.server import preload
+preload(["crossover.measurement.trial"])
+print(json.dumps([*sys.modules]))
+"""
+
+
+def test_the_server_watches_all_files_that_it_has_imported(in_fresh_process: Callable[..., Any]) -> None:
+    imported = set(in_fresh_process(PRELOAD))
     assert {name for name in imported if name.startswith("crossover")} <= set(
         digests_of(code_key.SERVER, code_key.WORK["trial"][0])
     )
-    assert "torch" in imported
     assert not imported & {"transformers", "torchvision", "crossover.measurement.workloads.disc_mlp"}

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import gc
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
@@ -32,16 +26,3 @@ def own_switches() -> Iterator[None]:
     yield
     torch.backends.fp32_precision = "none"
     set_switches("fp32", threads)
-
-
-@pytest.fixture
-def in_fresh_process(root: Path) -> Callable[..., Any]:
-    """Run code in a new process; returns the value that it prints as JSON."""
-
-    def run(code: str, **environment: str) -> Any:
-        variables = {**os.environ, "PYTHONPATH": str(root / "scripts"), **environment}
-        done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return run

@@ -113,7 +113,7 @@ print(json.dumps([gradients, activations]))
 def test_gradients_of_50_mb_and_activations_of_25_mb_are_found(in_fresh_process: Callable[..., Any]) -> None:
     """The second peak consists of the ReLU's output, an activation, and two gradients of its size, which are not."""
     tolerance = 3 * MB  # tensors are too large for the heap, which would have gaps
-    gradients, activations = in_fresh_process(TRAINING, MALLOC_MMAP_THRESHOLD_="65536")
+    gradients, activations = in_fresh_process(TRAINING)
     parameter_bytes = (2500 * 5000 + 5000) * 4
     assert gradients["memory_source"] == "VmHWM"
     assert gradients["parameter_bytes"] == gradients["gradient_bytes"] == parameter_bytes

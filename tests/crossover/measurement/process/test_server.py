@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,14 +97,7 @@ def test_a_fork_measures_like_a_fresh_process(long_job: TrialJob) -> None:
     assert forked["rss_growth_bytes"] == pytest.approx(fresh["rss_growth_bytes"], abs=2**20)
 
 
-def test_a_server_that_was_started_early_serves_the_first_trial(
-    early: psutil.Process, runtime: Path, job: TrialJob
-) -> None:
-    assert measured(job)["isolation"] == "server"
-    assert servers(runtime) == [early]
-
-
-def test_one_server_without_threads_forks_with_any_number_of_threads(
+def test_one_server_that_was_started_early_and_has_no_threads_forks_with_any_number_of_threads(
     early: psutil.Process, runtime: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for threads in (1, 2):
@@ -116,33 +109,35 @@ def test_one_server_without_threads_forks_with_any_number_of_threads(
     assert early.num_threads() == 1
 
 
-@pytest.mark.parametrize("isolation", ["server", "process"])
-def test_a_trial_runs_if_the_working_directory_is_gone(
-    tmp_path: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch, isolation: str
-) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    row = measured(replace(job, isolation=isolation))
-    monkeypatch.chdir(tmp_path)
-    assert (row["status"], row["isolation"]) == ("ok", isolation)
+@pytest.fixture
+def gone(tmp_path: Path) -> Iterator[None]:
+    """Work in a folder that has been removed."""
+    with pytest.MonkeyPatch.context() as patch:
+        (tmp_path / "gone").mkdir()
+        patch.chdir(tmp_path / "gone")
+        (tmp_path / "gone").rmdir()
+        yield
+        patch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("gone")
+def test_a_server_runs_a_trial_if_the_working_directory_is_gone(job: TrialJob) -> None:
+    row = measured(job)
+    assert (row["status"], row["isolation"]) == ("ok", "server")
 
 
 POOLS = """
-import numpy, pyarrow, threadpoolctl, torch
+import json, numpy, pyarrow, threadpoolctl, torch
 from crossover.measurement.process.child import resize_thread_pools
 resize_thread_pools(3)
-print(*(pool["num_threads"] for pool in threadpoolctl.threadpool_info()), pyarrow.cpu_count())
+print(json.dumps([*(pool["num_threads"] for pool in threadpoolctl.threadpool_info()), pyarrow.cpu_count()]))
 """
 
 
-def test_the_pools_of_loaded_libraries_are_resized() -> None:
-    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, "1") | {"PYTHONPATH": str(LIBRARY)}
-    done = subprocess.run([sys.executable, "-c", POOLS], env=environment, capture_output=True, text=True, check=True)
-    numbers = done.stdout.split()
+def test_the_pools_of_loaded_libraries_are_resized(in_fresh_process: Callable[..., Any]) -> None:
+    numbers = in_fresh_process(POOLS)
     assert len(numbers) >= 3
-    assert set(numbers) == {"3"}
+    assert set(numbers) == {3}
 
 
 @pytest.mark.slow
@@ -199,6 +194,7 @@ def test_an_idle_server_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not path.exists()
 
 
+@pytest.mark.usefixtures("gone")
 def test_without_a_private_folder_a_trial_runs_in_a_fresh_process_on_the_cpus_of_its_gpu(
     tmp_path: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
