@@ -199,23 +199,6 @@ def test_another_function_or_setting_of_the_same_file_has_another_model_key(
     assert keys_of[0].measurement_key == keys_of[1].measurement_key
 
 
-def test_models_of_a_library_have_different_keys() -> None:
-    found = {code_of("trial", OWN, model=Model("json", name)).model_key for name in ("loads", "dumps")}
-    assert len(found) == 2
-
-
-def test_the_model_key_is_the_same_in_another_folder(project: Path, tmp_path: Path) -> None:
-    write(project, "cfg.json", "{}")
-    write(project, "pkg/part.py", "x = 1\n")
-    net = write(project, "net.py", FROM_FILE + "from pkg import part\n(HERE / 'cfg.json').read_text()\n")
-    copied = tmp_path / "elsewhere" / "copied"
-    shutil.copytree(project, copied)
-    before = code(net)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(copied)
-        assert code(copied / "net.py").model_key == before.model_key
-
-
 def test_the_name_of_a_models_folder_is_no_part_of_its_keys(project: Path) -> None:
     """Two checkouts within the working directory, whose files name and import others below, above and beside them."""
     write(project, "shared.json", "{}")

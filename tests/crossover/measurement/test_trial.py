@@ -18,7 +18,6 @@ import trials
 from crossover.config.models import read_model
 from crossover.config.statuses import FLAGS
 from crossover.config.studies import Cell
-from crossover.config.words import COPYING
 from crossover.errors import InvalidError, UnsupportedError, UserError
 from crossover.files import relative_path
 from crossover.measurement import cell as prepared
@@ -128,16 +127,6 @@ def own_cell(tmp_path: Path, text: str, protocol: str) -> Cell:
     return Cell("s", "model", protocol, 4, "fp32", "eager", 8, "cpu", model=model)
 
 
-@pytest.mark.parametrize("protocol", COPYING)
-def test_protocols_with_copies_copy_nothing_on_a_cpu(job: TrialJob, tmp_path: Path, protocol: str) -> None:
-    text = (
-        "from torch import nn, randn\ndef build(size, batch_size):\n    return nn.Linear(3, 1), randn(batch_size, 3)\n"
-    )
-    row = run_trial(replace(job, cell=own_cell(tmp_path, text, protocol)))
-    assert (row.status, row.check, row.protocol, row.prepared_s) == ("ok", "passed", protocol, None)
-    assert None not in (row.held_s, row.peak_rss_bytes, row.flops_per_step, row.parameter_bytes)
-
-
 def test_a_check_that_the_study_leaves_out_is_waived(job: TrialJob, tmp_path: Path) -> None:
     text = "from torch import nn, ones\ndef build(size, batch_size):\n    return nn.Linear(3, 1), ones(batch_size, 3)\n"
     cell = own_cell(tmp_path, text, "resident")
@@ -185,19 +174,6 @@ def test_labels_that_a_loss_changes_in_place_end_the_trial_after_its_first_step(
     )
     with pytest.raises(UserError, match="its step changes its targets in place"):
         run_trial(replace(job, cell=own_cell(tmp_path, text, "resident")))
-
-
-def test_a_model_in_double_precision_by_default_is_measured_in_fp64(job: TrialJob, tmp_path: Path) -> None:
-    text = (
-        "import torch\ntorch.set_default_dtype(torch.float64)\ndef build(size, batch_size):\n"
-        "    return torch.nn.Linear(3, 1), torch.ones(batch_size, 3)\n"
-    )
-    cell = replace(own_cell(tmp_path, text, "resident"), precision="fp64")
-    try:
-        row = run_trial(replace(job, cell=cell))
-        assert (row.status, row.check, row.reason) == ("ok", "passed", None)
-    finally:
-        torch.set_default_dtype(torch.float32)
 
 
 def test_samples_per_step_counts_short_batches(job: TrialJob, tmp_path: Path) -> None:

@@ -83,14 +83,6 @@ def test_a_function_is_measured_as_it_stands(name: str, size_name: str, samples:
     assert answer.wrong is answer.unchecked is None
 
 
-@pytest.mark.parametrize("name", ["fft", "sparse_product", "histogram"])
-def test_the_cpu_and_the_accelerator_version_of_a_function_agree(name: str) -> None:
-    """NumPy computes on the CPU; cpu:0 stands for an accelerator, on which torch computes."""
-    function = UserFunction(cell_of(name), lambda _message: None)
-    both = [results_of(function.step_on(device), PLAIN_MODEL) for device in ("cpu:0", "cpu")]
-    assert difference(*both, None) is None
-
-
 WRONG = "return lambda: np.arange(n) * (2.0 if device == 'cpu' else 2.01)"
 
 

@@ -113,16 +113,6 @@ def test_a_model_is_compared_with_another_build_from_the_same_seed(
         assert "Error" not in str(answer.unchecked)
 
 
-@pytest.mark.parametrize(("mode", "parameters"), [("train", 2), ("infer", 2 + 3)])
-def test_frozen_weights_count_as_parameters_of_an_inference(build: Build, mode: str, parameters: int) -> None:
-    known: dict[str, Any] = {}
-    text = (
-        "first = nn.Linear(2, 1).requires_grad_(False); return nn.Sequential(first, nn.Linear(1, 1)), torch.ones(4, 2)"
-    )
-    build(f"def build():\n    {text}", mode=mode, tell=lambda message: known.update(message.get("known", {})))
-    assert known == {"parameters": parameters}
-
-
 def test_a_tuple_trains_by_cross_entropy(build: Build) -> None:
     task = build(CLASSES)
     features, labels = task.next_inputs()
@@ -147,22 +137,6 @@ def test_dicts_and_nested_inputs_reach_the_model_unchanged(build: Build) -> None
     )
     (loss,) = task.forward(task.model, *task.next_inputs())
     assert loss.item() == 36  # without targets the mean square of the output
-
-
-def test_a_steps_own_run_is_called_and_not_checked(build: Build) -> None:
-    task = build(
-        """
-        def run(model, inputs, targets, optimizer):
-            with torch.no_grad():
-                model.weight += 1
-        def build(size):
-            return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), run=run)
-        """
-    )
-    before = task.model.weight.detach().clone()
-    task.step()
-    assert torch.equal(task.model.weight, before + 1)
-    assert task.not_comparable == "its step is the user's own function"
 
 
 LOADED = """
@@ -573,34 +547,28 @@ def test_the_failure_of_a_second_step_names_the_batch_that_the_first_changed(bui
     assert "perhaps since it changes its targets in place: IndexError" in error_line(task.step)
 
 
-@pytest.mark.parametrize("forward", ["(row for row in x)", "net.pool.submit(net.layer, x)", "[iter(x), iter(x)]"])
-def test_a_forward_pass_that_returns_unfinished_work_is_one_line(forward: str, build: Build) -> None:
+@pytest.mark.parametrize(
+    ("forward", "run", "message"),
+    [
+        ("net.pool.submit(net.layer, x)", None, r"its forward pass returns a future .*whose work is not done yet"),
+        ("[iter(x), iter(x)]", None, "its forward pass returns an iterator .*whose work is not done yet"),
+        ("x", "lambda model, inputs, *_: map(model, inputs)", "its run returns an iterator"),
+    ],
+)
+def test_a_step_that_returns_unfinished_work_is_one_line(
+    forward: str, run: str | None, message: str, build: Build
+) -> None:
     task = build(
         f"""
         from concurrent.futures import ThreadPoolExecutor
         def build():
             net = Applied(lambda net, x: {forward}, layer=nn.Linear(3, 1))
             net.pool = ThreadPoolExecutor()
-            return net, torch.ones(4, 3)
+            return Step(model=net, inputs=torch.ones(4, 3), run={run})
         """,
-        mode="infer",
+        mode="train" if run else "infer",
     )
-    assert re.search(
-        r"its forward pass returns an? (iterator|future) .*whose work is not done yet", error_line(task.step)
-    )
-
-
-@pytest.mark.parametrize("run", ["yield model(inputs)", "return map(model, inputs)"])
-def test_a_whole_step_that_returns_unfinished_work_is_one_line(run: str, build: Build) -> None:
-    task = build(
-        f"""
-        def run(model, inputs, targets, optimizer):
-            {run}
-        def build():
-            return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), run=run)
-        """
-    )
-    assert "its run returns an iterator" in error_line(task.step)
+    assert re.search(message, error_line(task.step))
 
 
 CACHING = """
@@ -696,9 +664,8 @@ def build():
 
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=list(RUNS))
-@pytest.mark.parametrize("precision", ["fp64", "bf16"])
-def test_a_second_network_of_a_steps_own_run_is_converted(run: str, precision: str, build: Build) -> None:
-    task = build(SECOND.format(dedent(run).strip().replace("\n", "\n    ")), precision=precision)
+def test_a_second_network_of_a_steps_own_run_is_converted(run: str, build: Build) -> None:
+    task = build(SECOND.format(dedent(run).strip().replace("\n", "\n    ")), precision="bf16")
     (teacher,) = task.model.teacher
     expected = (teacher.weight + task.model.weight) / 2
     task.step()
@@ -902,6 +869,7 @@ class TestAmp:
         assert task.model.weight.tolist() == [[0.75, 0.75]]
         note = "its run takes no amp: in amp-bf16 only the model's forward pass is under autocast"
         assert task.notes == ((note,) if amp else ())
+        assert task.not_comparable == "its step is the user's own function"
 
     def test_a_run_without_amp_is_unsupported_if_the_precision_needs_a_scaler(self, build: Build) -> None:
         with pytest.raises(
