@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -28,10 +27,7 @@ def workflow(tmp_path: Path) -> WorkflowCopy:
 
 def limit_trials(workflow: WorkflowCopy, most: int) -> None:
     """Plan the rounds of a first grid with more than `most` trials one after another."""
-    file = workflow.path / "scripts" / "crossover" / "plan" / "run_plan.py"
-    text, limits = re.subn(r"^MOST_AT_ONCE = .*$", f"MOST_AT_ONCE = {most}", file.read_text(), flags=re.MULTILINE)
-    assert limits == 1
-    file.write_text(text)
+    workflow.set_constant("plan/run_plan", "MOST_AT_ONCE", most)
 
 
 def measured(workflow: WorkflowCopy) -> list[tuple[int, int]]:

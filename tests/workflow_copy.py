@@ -20,9 +20,11 @@ PARTS = ("Snakefile", "workflow", "rules", "scripts", "config", "envs", "profile
 TINY = {
     "warmup_min_steps": 5,
     "warmup_min_s": 0.01,
+    "warmup_tolerance": 10,
     "blocks_min": 3,
     "timed_min_s": 0.01,
     "timed_max_s": 2.0,
+    "timed_tolerance": 10,
     "warmup_max_s": 2.0,
     "block_min_s": 0.005,
 }
@@ -54,6 +56,14 @@ class WorkflowCopy:
         datasets = {"higgs": {"rows": 500}}
         self.config(studies=["disc_depth", "hsf_width"], trials=1, devices=["cpu"], effort=TINY, datasets=datasets)
         self.config(repeat_disturbed=0)  # tests must not depend on the load of this machine
+        # Probe the roofs in one second instead of half a minute.
+        for name, value in {
+            "ATTEMPTS": 1,
+            "HOST_ROWS": (256,),
+            "HOST_WORKING_SETS": (2**20, 2**22),
+            "CACHES": 0,
+        }.items():
+            self.set_constant("measurement/roofs", name, value)
 
     @classmethod
     def copy_of(cls, other: WorkflowCopy, path: Path) -> WorkflowCopy:
@@ -62,6 +72,13 @@ class WorkflowCopy:
         workflow = cls.__new__(cls)
         workflow.path = path
         return workflow
+
+    def set_constant(self, module: str, name: str, value: object) -> None:
+        """Set a constant of one of the library's modules."""
+        file = self.path / "scripts" / "crossover" / f"{module}.py"
+        text, set_ = re.subn(rf"^({name}\b[^=]*)= .*$", rf"\1= {value}", file.read_text(), flags=re.MULTILINE)
+        assert set_ == 1
+        file.write_text(text)
 
     def pretend(self, **config: Any) -> None:
         """Use stand-in trials, which record when and where they ran, in one study without refinement."""
