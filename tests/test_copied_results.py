@@ -22,7 +22,7 @@ def copied(run: WorkflowCopy, path: Path) -> WorkflowCopy:
     return copy
 
 
-def test_copied_results_are_measured_again_exactly_if_their_key_differs(tmp_path: Path) -> None:
+def test_copied_results_are_measured_again_exactly_if_their_key_differs_and_they_are_asked_for(tmp_path: Path) -> None:
     run = WorkflowCopy(tmp_path / "run")
     run.pretend(devices=["cpu"])
     run.run()
@@ -34,17 +34,9 @@ def test_copied_results_are_measured_again_exactly_if_their_key_differs(tmp_path
     done = copy.run("--dry-run")
     assert f"{trials} results are measured again: --seed was 0, is 3" in done
     assert copy.would_run()["measure_cell"] == trials
+    row = next(copy.results.rglob("trial-1.parquet")).relative_to(copy.path)
+    assert copy.would_run(str(row))["measure_cell"] == 1
     copy.run()
     assert len(copy.notes()) == 2 * trials
     shutil.rmtree(copy.path / ".snakemake")
     assert copy.would_run()["measure_cell"] == 0
-
-
-def test_a_target_does_not_measure_the_outdated_results_of_others(tmp_path: Path) -> None:
-    run = WorkflowCopy(tmp_path / "run")
-    run.pretend(devices=["cpu"])
-    run.run()
-    copy = copied(run, tmp_path / "copy")
-    copy.config(seed=3)
-    row = next(copy.results.rglob("trial-1.parquet")).relative_to(copy.path)
-    assert copy.would_run(str(row))["measure_cell"] == 1

@@ -57,7 +57,6 @@ def run(
 @pytest.mark.parametrize(
     ("fault", "status", "reason", "attempts"),
     [
-        (planting.WELL, "ok", "", 1),
         (planting.CRASH, "invalid", "the measuring process crashed (SIGSEGV)", 1),
         (planting.NAN, "ok", "the result is not finite in double precision either", 1),
         (planting.ELSEWHERE, "invalid", "tensors lie on meta, not on cpu", 1),
@@ -69,8 +68,7 @@ def test_a_fault_ends_in_a_row_with_its_reason(
 ) -> None:
     done, row = run(workflow, tmp_path, fault, isolation)
     assert (row["status"], row["attempts"], row["isolation"]) == (status, attempts, isolation)
-    assert str(row["reason"] or "").startswith(reason)
-    assert bool(row["reason"]) is bool(reason)
+    assert row["reason"].startswith(reason)
     assert row["parameters"] == 6
     assert row["hostname"]
     assert ("measuring once more" in done.stderr) is (attempts == 2)
@@ -87,14 +85,15 @@ def test_a_crash_after_the_timing_keeps_the_time(workflow: Path, tmp_path: Path,
     assert row["timed_steps"] == row["block_steps"] * len(row["samples_s"])
 
 
-@pytest.mark.parametrize("fault", [planting.HANG, planting.STUBBORN])
-def test_a_step_that_never_ends_is_a_timeout(workflow: Path, tmp_path: Path, fault: int, isolation: str) -> None:
-    _, row = run(workflow, tmp_path, fault, isolation, 2.0)
+def test_a_step_that_never_ends_and_ignores_signals_is_a_timeout(
+    workflow: Path, tmp_path: Path, isolation: str
+) -> None:
+    _, row = run(workflow, tmp_path, planting.STUBBORN, isolation, 2.0)
     assert (row["status"], row["reason"]) == ("timeout", "not done after 2 s; raise time_limit_s")
 
 
-def test_a_bug_fails_the_job_with_a_traceback(workflow: Path, tmp_path: Path, isolation: str) -> None:
-    command = options(workflow, tmp_path / "row.parquet", planting.RAISE, isolation)
+def test_a_bug_fails_the_job_with_a_traceback(workflow: Path, tmp_path: Path) -> None:
+    command = options(workflow, tmp_path / "row.parquet", planting.RAISE, "server")
     done = run_script(command, script=workflow / "scripts" / "measure_cell.py")
     assert done.returncode == 1
     assert "ValueError: planted" in done.stderr
@@ -131,7 +130,9 @@ def test_processes_that_a_workload_started_end_with_it(workflow: Path, tmp_path:
     assert [p.pid for p in alive if any("litter-of-crossover" in part for part in p.cmdline())] == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("isolation", "number"), [("server", signal.SIGTERM), ("process", signal.SIGINT), ("server", signal.SIGKILL)]
+)
 def test_a_killed_job_leaves_no_process_and_no_file(
     workflow: Path, tmp_path: Path, isolation: str, number: signal.Signals
 ) -> None:
