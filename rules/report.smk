@@ -1,5 +1,5 @@
-# Rules for figures, the report, and exports. The exports are separate targets: `snakemake export_figures`,
-# `snakemake export`, and `snakemake export_reference --config name=h200`.
+# Rules for figures, the report, and exports. The exports are separate targets: `snakemake export_figures` and
+# `snakemake export_reference --config name=h200`.
 
 from crossover.tables.outdated import REPORT_FILES
 
@@ -81,27 +81,6 @@ rule export_figures:
         f"Drawing {len(FIGURES)} figures as PDF and PNG"
     script:
         "../scripts/plot_figures.py"
-
-
-rule export:
-    input:
-        cells=rules.analyse_run.output.cells,
-        script=ancient(get_file("scripts/export_run.py")),
-    output:
-        bencher=f"{RESULTS}/export/bencher.json",
-        action=f"{RESULTS}/export/action_benchmark.json",
-    log:
-        f"{RESULTS}/logs/export.log",
-    localrule: True
-    conda:
-        "../envs/analysis.yaml"
-    params:
-        results=subpath(input.cells, parent=True),
-        output=subpath(output.bencher, parent=True),
-    message:
-        "Writing {params.output} in the formats of other tools"
-    shell:
-        "python3 {input.script:q} {params.results:q} --output={params.output:q} > {log:q} 2>&1"
 
 
 rule export_reference:

@@ -33,7 +33,6 @@ from crossover.figures.view import ALL_TOGETHER
 from crossover.files import atomic_path, sha256_of
 from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
-from crossover.report.exports import data_package, measurement_schema
 from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import differing_software, hosts_elsewhere, provenance
 from crossover.report.study_rows import has_crossover, main_answers, row_of
@@ -93,8 +92,6 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     page, plain = environment_of(templates, html=True), environment_of(templates)
     texts = {
         "thresholds.json": json.dumps(thresholds_of(run.tables, made_at), indent=1) + "\n",
-        "datapackage.json": json.dumps(data_package(folder, made_at), indent=1) + "\n",
-        "measurements.schema.json": json.dumps(measurement_schema(), indent=1) + "\n",
         "provenance.json": json.dumps(facts, indent=1, ensure_ascii=False),
         "report.html": page.get_template("page/report.html.j2").render(context),
         "summary.md": plain.get_template("summary.md.j2").render(context),

@@ -22,8 +22,6 @@ REPORT_FILES = {
     "markdown": "summary.md",
     "closing": "summary.txt",  # printed at the end of a run
     "provenance": "provenance.json",
-    "columns": "datapackage.json",
-    "rows": "measurements.schema.json",
     "thresholds": "thresholds.json",
     "checksums": "SHA256SUMS",
 }
