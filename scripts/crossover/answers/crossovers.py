@@ -280,32 +280,41 @@ def speedups_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
 
 
 def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
-    """As `reach_of`. With ties at one end, the lead extends from the other end to the last size before the ties."""
+    """As `reach_of`. With ties at one end, the lead extends from the other end to the last size before the ties.
+
+    With ties at both, it holds at a size between them, `sure_low` and `sure_high`. Speed-ups are those of time only.
+    """
     if speedups.empty:
         return {}
     ends = {"smallest": speedups.index.min(), "largest": speedups.index.max()}
-    if row["status"] not in ONE_SIDED or row["cost"] != "time":
+    if row["status"] == "multiple" and row["cost"] == "time":
+        return ends | _sides_of_lead(bool(speedups.iloc[-1] > 1), contender, baseline) | {"reach": ends["largest"]}
+    if row["status"] not in ONE_SIDED or (row["cost"] != "time" and row["status"] != "edge_tie"):
         return ends
     wins, to_the_end = row["status"] == "below_range", row["status"] == "above_range"
     if row["status"] == "edge_tie":
         low, high = (row[f"crossover_{end}"] or row[f"bracket_{end}"] for end in ("low", "high"))
         to_the_end = high is None
         bound = low if to_the_end else high
+        sure = row["slower_up_to"] if row["faster_from"] is None else row["faster_from"]
+        wins = row["faster_from"] is not None if sure is not None else bool(speedups.get(bound, 0) > 1)
         if bound not in speedups.index:  # ties at both ends have no bound
+            between = {"sure_low": sure, "sure_high": sure}
+            return ends if sure is None else ends | _sides_of_lead(wins, contender, baseline) | between
+        if sure is None and row["cost"] != "time":
             return ends
-        wins = bool(speedups[bound] > 1)
         unsure = row["caveat_at"]
         speedups = speedups[speedups.index < min(unsure) if to_the_end else speedups.index > max(unsure)]
         if speedups.empty:
             return ends
     ahead = speedups if wins else 1 / speedups
-    return ends | {
-        "winner": contender if wins else baseline,
-        "loser": baseline if wins else contender,
-        "reach": speedups.index.max() if to_the_end else speedups.index.min(),
-        "ratio_low": ahead.min(),
-        "ratio_high": ahead.max(),
-    }
+    ratios = {"ratio_low": ahead.min(), "ratio_high": ahead.max()} if row["cost"] == "time" else {}
+    reach = speedups.index.max() if to_the_end else speedups.index.min()
+    return ends | _sides_of_lead(wins, contender, baseline) | {"reach": reach} | ratios
+
+
+def _sides_of_lead(wins: bool, contender: str, baseline: str) -> Row:
+    return {"winner": contender if wins else baseline, "loser": baseline if wins else contender}
 
 
 def caveats_of_series(row: Mapping[str, Any], tables: RunTables) -> list[str]:

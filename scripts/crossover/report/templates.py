@@ -193,7 +193,7 @@ def off_text(ratio: float) -> str:
     """Format the deviation of a ratio from 1: 'under 1 %', '48 %', or as a factor."""
     if abs(ratio - 1) < 0.01:
         return "under 1 %"
-    return share_text(abs(ratio - 1)) if 0.5 < ratio < 2 else f"{max(ratio, 1 / ratio):.2g}×"
+    return share_text(abs(ratio - 1)) if 0.5 < ratio < 2 else f"{max(ratio, 1 / ratio):.2g}x"
 
 
 def signed_text(value: float) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy.interpolate import PchipInterpolator
 
-from crossover.answers.crossovers import candidate_names
+from crossover.answers.crossovers import _reach, candidate_names
 from crossover.answers.memory import memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import CAVEATS, KINDS, by_importance, flags_of
@@ -236,10 +236,35 @@ def test_with_ties_at_both_ends_no_side_leads(series: Row) -> None:
             trial["step_time_s"] *= 0.2 if trial["size"] == 1000 else trial["size"] / 1000
     answer = only(answers(rows), "crossover")
     assert (answer["status"], answer["near"], answer["reach"]) == ("edge_tie", [100, 10_000], None)
-    assert WORDS.statement(answer) == "No significant difference between GPU and CPU at 100 and 10,000 linear layers"
+    tied = "No significant difference between GPU and CPU at 100 and 10,000 linear layers"
+    assert WORDS.statement(answer) == f"{tied}; GPU faster at 1,000 linear layers"
+    assert WORDS.notes(answer) == "more trials, or a quieter machine, may decide"
     assert WORDS.summed([answer, answer]) == AT_AN_END
     many = answer | {"near": [1, 2, 3, 4, 1000]}
-    assert WORDS.statement(many).endswith(" at 5 sizes from 1 to 1,000 linear layers")
+    assert " at 5 sizes from 1 to 1,000 linear layers; " in WORDS.statement(many)
+
+
+def test_ties_of_a_run_at_its_ends_do_not_hide_who_is_ahead_between_or_beyond(series: Row) -> None:
+    """Of the cost of a run no speed-ups of a step are told; the signs tell who is ahead."""
+    tie = only(answers(series(1.001e-4)), "crossover")
+    row = {"status": "edge_tie", "cost": "run", "crossover_low": None, "crossover_high": 1000.0} | {
+        "bracket_low": None, "bracket_high": None, "caveat_at": [100.0], "slower_up_to": None, "faster_from": 1000.0
+    }  # fmt: skip
+    speedups = pd.Series([0.5, 0.6, 0.7], [100.0, 1000.0, 10_000.0])
+    answer = tie | {"ratio_low": None, "ratio_high": None} | _reach(row, speedups, "GPU", "CPU")
+    expected = "GPU faster from 1,000 linear layers on; no significant difference at 100 linear layers"
+    assert WORDS.statement(answer | {"cost": "run"}) == expected
+
+
+def test_of_several_crossings_the_side_ahead_beyond_the_last_is_named(series: Row) -> None:
+    """The GPU is ahead at the smallest and at the largest size."""
+    rows = series(1e-3)
+    for trial in rows:
+        if trial["device"] == "cuda":
+            trial["step_time_s"] *= {100: 0.03, 1000: 10, 10_000: 1}[trial["size"]]
+    answer = only(answers(rows), "crossover")
+    assert (answer["status"], answer["winner"]) == ("multiple", "GPU")
+    assert WORDS.statement(answer).endswith("; GPU faster above the last")
 
 
 def test_caveats_are_flags_in_the_bracket_and_lost_cells_of_the_series(series: Row) -> None:

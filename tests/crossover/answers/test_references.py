@@ -181,7 +181,9 @@ def test_what_a_reference_measured_is_given(cpu_rows: Any, elsewhere: Any) -> No
         run = tables(cpu_rows, elsewhere(), figures=figures)
         (answer,) = of_kind(run, "elsewhere")
         assert answer["value"] == pytest.approx(20)
-        assert WORDS.statement(answer) == "An H200 was 20.0x as fast as this CPU at 10,000 linear layers"
+        assert (
+            WORDS.statement(answer) == "An H200 in its own host was 20.0x as fast as this CPU at 10,000 linear layers"
+        )
         # e^(1.96 x 0.13) is 1.29; the trials add 2.3 % (2.776 x 1 % x sqrt(2 / 3)).
         assert (answer["low"], answer["high"]) == pytest.approx((20 / 1.29 / 1.023, 20 * 1.29 * 1.023), rel=0.002)
         assert WORDS.notes(answer).startswith("95 % CI 15.2 to 26.4, allowing for other hosts; measured beside its own")
@@ -198,7 +200,7 @@ def test_a_gpu_elsewhere_that_is_not_significantly_faster_is_said_so(
     (answer,) = of_kind(run, "elsewhere")
     assert answer["status"] == "inconclusive"
     sentence = f"{WORDS.statement(answer)} ({WORDS.notes(answer)})"
-    assert sentence.startswith("No significant difference between an H200 as it was elsewhere and this CPU at 10,000")
+    assert sentence.startswith("No significant difference between an H200 in its own host and this CPU at 10,000")
     assert "(none larger than" in sentence
     assert "95 % CI" not in sentence
     states = comparing_answers(run.answers).set_index("kind").loc["elsewhere", "states_difference"]

@@ -497,7 +497,7 @@ def test_beside_the_only_cpu_a_reference_is_compared_but_not_ranked(rows: pd.Dat
     for name in ("report.html", "summary.md", "summary.txt"):
         text = (page.folder / name).read_text()
         assert "Fastest" not in text
-        assert "An H200 was 40.0x as fast as this CPU at 4,000 neurons" in text
+        assert "An H200 in its own host was 40.0x as fast as this CPU at 4,000 neurons" in text
 
 
 @pytest.mark.parametrize("figure", ["latency", "throughput"])
@@ -546,7 +546,7 @@ def test_a_study_without_a_crossover_or_a_gpu_says_the_speed_up_elsewhere(row: R
     page = write_page(here, tmp_path, references=[reference], spec={"figures": ["latency"]})
     for name in ("report.html", "summary.md", "summary.txt"):
         text = unescape((page.folder / name).read_text()).partition('id="chart"')[0]
-        assert text.count("An H200 was 3.00x as fast as this CPU") == 1, name
+        assert text.count("An H200 in its own host was 3.00x as fast as this CPU") == 1, name
 
 
 def test_a_claim_names_its_machine_and_the_missing_gpu_once(row: Row, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_single_sample_is_in_the_singular() -> None:
     assert places_text([1, 8], "CPU cores") == "1 and 8 CPU cores"
 
 
-@pytest.mark.parametrize(("ratio", "text"), [(1.005, "under 1 %"), (0.7, "30 %"), (0.25, "4×")])
+@pytest.mark.parametrize(("ratio", "text"), [(1.005, "under 1 %"), (0.7, "30 %"), (0.25, "4x")])
 def test_the_deviation_of_a_ratio_from_1(ratio: float, text: str) -> None:
     assert off_text(ratio) == text
 
