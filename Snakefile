@@ -11,7 +11,7 @@ include: "rules/config.smk"
 
 
 # The first rule is the default target, unless a workflow that uses this one as a module has a first rule.
-rule everything:
+rule all:
     input:
         f"{RESULTS}/report.html",
         # A deleted row is measured again.

@@ -10,7 +10,6 @@ COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "ans
 rule write_plan:
     input:
         published=PLAN.published,
-        library=get_library("config", "plan"),
     output:
         plan=f"{RESULTS}/plan.json",
     log:
@@ -22,6 +21,7 @@ rule write_plan:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
+        code=get_code("config", "plan"),
         run=asdict(PLAN),
         # Without the key `name`, which only the export of a reference needs.
         config={key: value for key, value in CONFIG.complete.items() if key != "name"},
@@ -39,9 +39,8 @@ rule write_plan:
 rule collect_measurements:
     input:
         rows=get_measured_rows,
-        library=get_library("config", "machine", "tables"),
     output:
-        measurements=update(f"{RESULTS}/measurements.parquet"),
+        measurements=f"{RESULTS}/measurements.parquet",
     log:
         f"{RESULTS}/logs/collect_measurements.log",
     # This table does not need the roofs, so it may be made before they are probed.
@@ -51,7 +50,7 @@ rule collect_measurements:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        failures=get_failures(f"{RESULTS}/logs/collect_measurements.log"),
+        code=get_code("config", "machine", "tables"),
         several_hosts=SEVERAL_HOSTS,
     message:
         "Collecting the rows of all trials"
@@ -65,7 +64,6 @@ rule give_first_answer:
         plan=ancient(f"{RESULTS}/plan.json"),
         rows=get_rows_of_first_answer,
         references=get_references,
-        template=ancient(get_file("report/first_answer.txt.j2")),
     output:
         answer=f"{RESULTS}/first_answers/{{study}}.txt",
     log:
@@ -77,6 +75,7 @@ rule give_first_answer:
     threads: JOBS.share
     params:
         several_hosts=SEVERAL_HOSTS,
+        templates=get_file("report"),
     message:
         "Answering {wildcards.study} from its first trials"
     script:
@@ -91,12 +90,11 @@ rule analyse_run:
         searches=PLAN.planned_searches,
         roofs=PLAN.roofs,
         references=get_references,
-        library=get_library(*COMPUTING),
     output:
-        **{name: update(f"{RESULTS}/{name}.parquet") for name in TABLES},
+        **{name: f"{RESULTS}/{name}.parquet" for name in TABLES},
         **{
             f"{name}_csv": report(
-                update(f"{RESULTS}/{name}.csv"),
+                f"{RESULTS}/{name}.csv",
                 caption="../report/table.rst",
                 category="Tables",
                 labels={"table": name.replace("_", " ")},
@@ -110,7 +108,7 @@ rule analyse_run:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        failures=get_failures(f"{RESULTS}/logs/analyse_run.log"),
+        code=get_code(*COMPUTING),
         several_hosts=SEVERAL_HOSTS,
     message:
         "Computing all tables of the run"

@@ -1,9 +1,12 @@
 # Functions for inputs and parameters of rules. Those that take wildcards use names that rules/config.smk sets later.
 
+import hashlib
+import shlex
 from functools import cache
 
 from crossover.config.configuration import real_files
-from crossover.errors import failures, one_line_errors
+from crossover.config.words import HERE
+from crossover.errors import one_line_errors
 from crossover.plan.checks import reference_files
 from crossover.plan.stages import planned_repeats, planned_trials
 from snakemake.exceptions import IncompleteCheckpointException
@@ -14,41 +17,66 @@ def get_file(path):
     return os.path.relpath(REPOSITORY / path)
 
 
-def get_library(*packages):
-    """The modules of the library's top level and of these packages, as a rule's inputs; an edit re-runs the rule."""
+def get_code(*packages):
+    """A digest of the library's top level and of these packages, as a parameter: an edit re-runs the rule."""
     folders = [REPOSITORY / "scripts/crossover" / package for package in (".", *packages)]
-    return sorted(get_file(file) for folder in folders for file in folder.glob("*.py"))
+    files = [file for folder in folders for file in sorted(folder.glob("*.py"))]
+    return get_digest(files)
 
 
 def get_page():
-    """The templates, scripts and styles of the report."""
-    files = (REPOSITORY / "report").rglob("*")
-    return sorted(get_file(file) for file in files if file.is_file() and file.suffix != ".rst")
+    """A digest of the templates, scripts and styles of the report, as a parameter."""
+    return get_digest(file for file in sorted((REPOSITORY / "report").rglob("*")) if file.is_file())
 
 
-def get_failures(log):
-    """How often the job with this log has failed. As a parameter, it makes the job run again, since `update` keeps outputs."""
-    return lambda wildcards: failures(Path(log))
+def get_digest(files):
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def get_params(kind):
-    """What makes a job run again if it changes."""
-    return lambda wildcards: JOBS.params(kind, wildcards)
+def get_key(kind):
+    """The key of a result, whose change makes the job run again."""
+    return lambda wildcards: JOBS.key(kind, wildcards).key
 
 
-def get_options(kind):
-    """The options of a job's command. With `resources` as an argument, only a change of the key re-runs the job."""
-    return lambda wildcards, resources: JOBS.options(kind, wildcards)
+def get_limit_raised(kind):
+    """How often the time limit was raised after it had ended the job, whose change makes the job run again."""
+    return lambda wildcards: JOBS.limit_raised(kind, wildcards)
+
+
+# With `resources` as an argument, a change of these options re-runs nothing: what a result depends on is in its key.
+
+
+def get_settings(kind):
+    """The options of a job's command that are the same for all cells of a study."""
+    return lambda wildcards, resources: shlex.join(JOBS.settings(kind, wildcards))
+
+
+def get_model(wildcards, resources):
+    """The options that name a workload, or describe the user's model."""
+    return shlex.join(JOBS.model(wildcards))
+
+
+def get_limit(kind):
+    """The options of a job's time limit."""
+    return lambda wildcards, resources: JOBS.limit(kind, wildcards)
+
+
+def get_machine(wildcards):
+    return wildcards.get("machine", HERE)
+
+
+def get_repeat(wildcards):
+    """The number in `-repeat-2`; 0 for the first measurement of a trial."""
+    return wildcards.again.rpartition("-")[2] or 0
+
+
+def get_disturbed_probes(wildcards):
+    return JOBS.disturbed_probes(wildcards)
 
 
 def get_planned_keys(wildcards):
     """The keys of all results. As a function, it is not called where Snakemake only runs another job."""
     return JOBS.keys(cell.values for cell in [*PLAN.cells, *PLAN.cells_of_candidates])
-
-
-def get_limit(kind):
-    """The options of a job's time limit. With `resources` as an argument, a change of the options re-runs nothing."""
-    return lambda wildcards, resources: JOBS.limit(kind, wildcards)
 
 
 def is_current(result):
@@ -155,7 +183,3 @@ def get_measured_rows(wildcards):
         for repeat, trials in planned_repeats(PLAN.repeats, plan_of):
             rows += PLAN.rows(trials, repeat)
     return rows
-
-
-def get_templates(_wildcards, input):
-    return os.path.commonpath(input.page)

@@ -33,7 +33,7 @@ from crossover.machine.turns import hand_down_turns
 from crossover.plan.checks import check_both_kinds, check_executor, notes_at_start
 from crossover.plan.snakemake_internals import Run
 from crossover.plan.terminal import Progress, failure_words
-from crossover.tables.outdated import set_aside
+from crossover.tables.run_tables import REPORT_FILES
 from snakemake.logging import logger
 
 RUN = Run(workflow)
@@ -124,9 +124,10 @@ onstart:
 
         if RUN.is_local and choose_isolation("auto") == "server":
             start_early()
-    # Done before the first job, which may fail. A workflow that uses this one as a module does this once rows are collected.
+    # If a job fails, Snakemake keeps the report of the run before.
     if PROGRESS.outdates_report() and not RUN.touches:
-        set_aside(Path(RESULTS))
+        for name in REPORT_FILES.values():
+            Path(RESULTS, name).unlink(missing_ok=True)
 
 
 onsuccess:

@@ -1,4 +1,4 @@
-# Rules for datasets, trials, trainings, searches for the largest batch, and roofs. What a result depends on is in `params`, with
+# Rules for datasets, trials, trainings, searches for the largest batch, and roofs. What a result depends on is in `params.key`, with
 # the code's content instead of file times. A change of `resources` triggers no new measurement.
 # The names in capitals that are not set here are from rules/config.smk.
 
@@ -47,15 +47,25 @@ rule measure_cell:
         "../envs/benchmark.yaml"
     threads: JOBS.threads
     resources:
-        **JOBS.resources("trial"),
+        **JOBS.resources_of_class,
+        gpu=JOBS.gpu,
+        mem_mb=JOBS.mem_mb,
+        runtime=JOBS.trial_min,
     params:
-        job=get_params("trial"),
-        options=get_options("trial"),
+        key=get_key("trial"),
+        limit_raised=get_limit_raised("trial"),
+        machine=get_machine,
+        repeat=get_repeat,
+        model=get_model,
+        settings=get_settings("trial"),
         limit=get_limit("trial"),
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}{{wildcards.again}}"
     shell:
-        "python3 {input.script:q} {params.options} {params.limit}"
+        "python3 {input.script:q} --study={wildcards.study:q} {params.model} --variant={wildcards.variant}"
+        " --protocol={wildcards.protocol} --batch-size={wildcards.batch_size} --precision={wildcards.precision}"
+        " --execution={wildcards.execution} --size={wildcards.size} --machine={params.machine} --device={wildcards.device}"
+        " --trial={wildcards.trial} --repeat={params.repeat} {params.settings} --plan-key={params.key} {params.limit}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -71,15 +81,24 @@ rule train_model:
         "../envs/benchmark.yaml"
     threads: JOBS.threads
     resources:
-        **JOBS.resources("training"),
+        **JOBS.resources_of_class,
+        gpu=JOBS.gpu,
+        mem_mb=JOBS.mem_mb,
+        runtime=JOBS.runtime_min,
     params:
-        job=get_params("training"),
-        options=get_options("training"),
+        key=get_key("training"),
+        limit_raised=get_limit_raised("training"),
+        machine=get_machine,
+        model=get_model,
+        settings=get_settings("training"),
         limit=get_limit("training"),
     message:
         f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
     shell:
-        "python3 {input.script:q} {params.options} {params.limit}"
+        "python3 {input.script:q} --study={wildcards.study:q} {params.model} --variant={wildcards.variant}"
+        " --protocol={wildcards.protocol} --batch-size={wildcards.batch_size} --precision={wildcards.precision}"
+        " --execution={wildcards.execution} --size={wildcards.size} --machine={params.machine} --device={wildcards.device}"
+        " --seed={wildcards.seed} {params.settings} --plan-key={params.key} {params.limit}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -95,15 +114,24 @@ rule find_largest_batch:
         "../envs/benchmark.yaml"
     threads: JOBS.threads
     resources:
-        **JOBS.resources("batch_try"),
+        **JOBS.resources_of_class,
+        gpu=JOBS.gpu,
+        mem_mb=JOBS.mem_mb,
+        runtime=JOBS.search_min,
     params:
-        job=get_params("batch_try"),
-        options=get_options("batch_try"),
+        key=get_key("batch_try"),
+        limit_raised=get_limit_raised("batch_try"),
+        machine=get_machine,
+        model=get_model,
+        settings=get_settings("batch_try"),
         limit=get_limit("batch_try"),
     message:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
     shell:
-        "python3 {input.script:q} {params.options} {params.limit}"
+        "python3 {input.script:q} --study={wildcards.study:q} {params.model} --variant={wildcards.variant}"
+        " --protocol={wildcards.protocol} --precision={wildcards.precision}"
+        " --execution={wildcards.execution} --size={wildcards.size} --machine={params.machine} --device={wildcards.device}"
+        " {params.settings} --plan-key={params.key} {params.limit}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -118,11 +146,17 @@ rule probe_roofs:
         "../envs/benchmark.yaml"
     threads: JOBS.threads
     resources:
-        **JOBS.resources("probe"),
+        **JOBS.resources_of_class,
+        gpu=JOBS.gpu,
+        mem_mb=4000,
+        runtime=10,
     params:
-        job=get_params("probe"),
-        options=get_options("probe"),
+        key=get_key("probe"),
+        disturbed=get_disturbed_probes,
+        machine=get_machine,
+        settings=get_settings("probe"),
     message:
         f"Measuring the peak rates of {{wildcards.device}}{OF_CLASS}"
     shell:
-        "python3 {input.script:q} {params.options} --output={output:q} > {log:q} 2>&1"
+        "python3 {input.script:q} --machine={params.machine} --device={wildcards.device} {params.settings}"
+        " --plan-key={params.key} --output={output:q} > {log:q} 2>&1"

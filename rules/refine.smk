@@ -18,7 +18,6 @@ checkpoint plan_round:
 checkpoint plan_refinement:
     input:
         rows=get_rows_before_stage,
-        library=get_library("config", "plan", "tables", "statistics", "claims"),
     output:
         plan=f"{RESULTS}/refinement/stage-{{stage}}.json",
     log:
@@ -29,6 +28,7 @@ checkpoint plan_refinement:
     threads: JOBS.share
     params:
         **PLAN.refinement_params,
+        code=get_code("config", "plan", "tables", "statistics", "claims"),
         several_hosts=SEVERAL_HOSTS,
     message:
         "Planning stage {wildcards.stage} of the refinement of crossovers"
@@ -39,7 +39,6 @@ checkpoint plan_refinement:
 checkpoint plan_repeats:
     input:
         rows=get_measured_rows,
-        library=get_library("config", "plan", "tables"),
     output:
         plan=f"{RESULTS}/repeats/repeat-{{repeat}}{{part}}.json",
     log:
@@ -48,6 +47,8 @@ checkpoint plan_repeats:
     conda:
         "../envs/analysis.yaml"
     threads: JOBS.share
+    params:
+        code=get_code("config", "plan", "tables"),
     message:
         "Looking for disturbed trials to measure again"
     script:

@@ -1,18 +1,17 @@
 # Rules for figures, the report, and exports. The exports are separate targets: `snakemake export_figures` and
 # `snakemake export_reference --config name=h200`.
 
-from crossover.tables.outdated import REPORT_FILES
+from crossover.tables.run_tables import REPORT_FILES
 
 
 rule plot_figures:
     input:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
-        library=get_library(*COMPUTING, "figures"),
     output:
         svg=[
             report(
-                update(f"{RESULTS}/figures/{study}/{kind}.svg"),
+                f"{RESULTS}/figures/{study}/{kind}.svg",
                 caption="../report/figure.rst",
                 category=study,
                 labels={"figure": kind.replace("_", " ")},
@@ -26,7 +25,7 @@ rule plot_figures:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        failures=get_failures(f"{RESULTS}/logs/plot_figures.log"),
+        code=get_code(*COMPUTING, "figures"),
     message:
         f"Drawing {len(FIGURES)} figures"
     script:
@@ -38,12 +37,10 @@ rule render_report:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
         figures=rules.plot_figures.output.svg,
-        page=get_page(),
-        library=get_library(*COMPUTING, "figures", "report"),
     output:
-        **{name: update(f"{RESULTS}/{file}") for name, file in REPORT_FILES.items() if name != "report"},
+        **{name: f"{RESULTS}/{file}" for name, file in REPORT_FILES.items() if name != "report"},
         report=report(
-            update(f"{RESULTS}/{REPORT_FILES['report']}"),
+            f"{RESULTS}/{REPORT_FILES['report']}",
             caption="../report/report.rst",
             category="Report",
             labels={"page": "answers, figures, cells, machine"},
@@ -55,8 +52,9 @@ rule render_report:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        failures=get_failures(f"{RESULTS}/logs/render_report.log"),
-        templates=get_templates,
+        code=get_code(*COMPUTING, "figures", "report"),
+        page=get_page(),
+        templates=get_file("report"),
     message:
         "Writing {output.report}"
     script:
@@ -67,7 +65,6 @@ rule export_figures:
     input:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
-        library=get_library(*COMPUTING, "figures"),
     output:
         pdf=[f"{RESULTS}/figures/{study}/{kind}.pdf" for study, kind in FIGURES],
         png=[f"{RESULTS}/figures/{study}/{kind}.png" for study, kind in FIGURES],
@@ -77,6 +74,8 @@ rule export_figures:
     conda:
         "../envs/analysis.yaml"
     threads: JOBS.share
+    params:
+        code=get_code(*COMPUTING, "figures"),
     message:
         f"Drawing {len(FIGURES)} figures as PDF and PNG"
     script:

@@ -14,7 +14,6 @@ from crossover.plan import plan_file
 from crossover.tables.columns import Training
 from crossover.tables.frames import read_table, write_run
 from crossover.tables.guards import HOST_COLUMNS, check_environments, check_hosts, check_keys, matching_rows
-from crossover.tables.outdated import set_aside
 from crossover.tables.references import read_reference
 from crossover.tables.roofs import read_roofs
 from crossover.tables.rows import collect_searches
@@ -56,7 +55,6 @@ def _hosts_of(table: pd.DataFrame) -> pa.Table:
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]), computing("the analysis of a run"):
-        set_aside(Path(snakemake.output.cells).parent)
         analyse_run(
             path_to_plan=Path(snakemake.input.plan),
             path_to_measurements=Path(snakemake.input.measurements),

@@ -12,7 +12,6 @@ from crossover.plan import plan_file
 from crossover.report.report import Run, write_report
 from crossover.statistics.problems import list_problems
 from crossover.tables.frames import read_run
-from crossover.tables.outdated import forget_outdated
 
 snakemake: Any  # injected by Snakemake
 
@@ -34,4 +33,3 @@ if __name__ == "__main__":
             templates=Path(snakemake.params.templates),
             results=Path(snakemake.output.report).parent,
         )
-        forget_outdated(Path(snakemake.output.report).parent)

@@ -1,4 +1,4 @@
-"""User errors, errors that end a measurement early, and counts of failed jobs."""
+"""User errors, errors that end a measurement early, and counts of disturbed probes."""
 
 from __future__ import annotations
 
@@ -145,46 +145,24 @@ def exit_with_status(main: Callable[[list[str]], int]) -> None:
             sys.exit(2)
 
 
-def failures(path_to_log: Path) -> int:
-    """Number of times that the job with this log started and did not succeed.
-
-    This is a parameter of the rules whose outputs are flagged with `update`: if their job fails, Snakemake (9.27)
-    restores these outputs but records them as made with the new inputs and parameters. The changed number makes the
-    job run again.
-    """
-    path = path_to_log.with_suffix(".failures")
-    return int(path.read_text(encoding="utf-8")) if path.is_file() else 0
-
-
-@contextmanager
-def counted_failure(path_to_log: Path) -> Iterator[None]:
-    """Count a failure of the job with this log, unless the block succeeds."""
-    path, earlier = path_to_log.with_suffix(".failures"), failures(path_to_log)
-    _write_count(path, earlier + 1)
-    yield
-    if earlier:
-        _write_count(path, earlier)
-    else:
-        path.unlink()
+def failures(path: Path) -> int:
+    """Number of times that the measurement in this file was disturbed, by `count_failure`."""
+    count = path.with_suffix(".failures")
+    return int(count.read_text(encoding="utf-8")) if count.is_file() else 0
 
 
 def count_failure(path: Path) -> None:
     """Make the next run measure again what is in this file, if `failures` of it is a parameter of its rule."""
-    _write_count(path.with_suffix(".failures"), failures(path) + 1)
-
-
-def _write_count(path: Path, count: int) -> None:
-    with atomic_path(path) as temporary:
-        temporary.write_text(str(count), encoding="utf-8")
+    with atomic_path(path.with_suffix(".failures")) as temporary:
+        temporary.write_text(str(failures(path) + 1), encoding="utf-8")
 
 
 @contextmanager
 def logged(path: str) -> Iterator[None]:
-    """Redirect a job's output to its log and count the job as failed unless it succeeds."""
+    """Redirect a job's output to its log, and its error as one line."""
     with one_line_errors():
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with (
-            counted_failure(Path(path)),
             Path(path).open("w", encoding="utf-8") as log,
             redirect_stdout(log),
             redirect_stderr(log),

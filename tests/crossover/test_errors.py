@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from crossover.errors import UserError, counted_failure, failures, full_disk, logged, one_line_errors
+from crossover.errors import UserError, full_disk, logged, one_line_errors
 from trials import ROOT
 
 
@@ -94,34 +93,3 @@ def test_without_a_writable_log_the_error_goes_to_the_terminal(tmp_path: Path) -
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert done.returncode == 1
     assert done.stderr == f"error: no space left on the disk ([Errno 27] File too large){FULL}\n"
-
-
-def test_failures_are_counted(tmp_path: Path) -> None:
-    log = tmp_path / "render_report.log"
-    assert failures(log) == 0
-    with counted_failure(log):
-        assert failures(log) == 1  # a killed job gets no further than this
-    assert failures(log) == 0
-    assert list(tmp_path.iterdir()) == []
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError), counted_failure(log):
-            raise ZeroDivisionError
-    assert failures(log) == 2
-    with counted_failure(log):
-        pass
-    assert failures(log) == 2  # unchanged, since the job succeeded with this value of the parameter
-
-
-def test_every_rule_with_update_has_its_failures_as_a_parameter() -> None:
-    """Otherwise Snakemake would keep the outputs of a failed job as if they were up to date."""
-    texts = [
-        part
-        for file in (ROOT / "rules").glob("*.smk")
-        for part in re.split(r"^(?=rule )", file.read_text(), flags=re.M)
-    ]
-    keeping = [text for text in texts if text.startswith("rule ") and "update(" in text]
-    assert len(keeping) > 2
-    for text in keeping:
-        log = re.search(r"    log:\n        (.+),\n", text)
-        assert log, text
-        assert f"failures=get_failures({log[1]})," in text

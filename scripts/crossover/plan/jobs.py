@@ -15,15 +15,11 @@ from crossover.config.configuration import Configuration, real_files
 from crossover.config.models import Model
 from crossover.config.options import (
     as_options,
-    axis_options,
     model_options,
-    option_name,
-    search_options,
     setting_options,
-    training_options,
 )
 from crossover.config.studies import Candidates, Study, effort_of, quality_of
-from crossover.config.words import AXES, COMPUTES_IN, HERE, is_cpu
+from crossover.config.words import COMPUTES_IN, HERE, is_cpu
 from crossover.config.workloads import memory_mb, workload_traits
 from crossover.errors import failures
 from crossover.machine.code_key import Code, Modules, code_of, digests_of
@@ -31,7 +27,7 @@ from crossover.machine.discovery import Machine
 from crossover.machine.named_files import content_keys
 from crossover.machine.written_files import RECORD
 from crossover.plan.keys import Key
-from crossover.plan.run_plan import Classes, cell_of_wildcards
+from crossover.plan.run_plan import Classes
 from crossover.time_limits import NOTES, Note, read_notes
 
 START_MIN = 6
@@ -39,10 +35,6 @@ START_MIN = 6
 
 SEARCH_MIN = 60
 """Minutes for all tries of a search but the longest. There are some fifty, each far shorter than the limit."""
-
-ROOFS_MIN = 10
-"""Minutes that the probe of a device requests; it takes seconds."""
-ROOFS_MB = 4000
 
 GPU_ONLY = "gpu_model"
 """The resource that a job without a GPU must not request."""
@@ -55,11 +47,8 @@ PROBES_AGAIN = 2
 
 Wildcards = Mapping[str, Any]
 
-Params = dict[str, Any]
-"""What a result depends on. A change triggers a new measurement."""
-
-PLACES = ("--model=", "--table=")
-"""Options that name a file, whose content counts instead of its path."""
+PLACES = ("--model=", "--table=", "--workload=")
+"""Options without a part of the key: of a file the content counts, of a workload the code."""
 
 
 @dataclass(frozen=True)
@@ -73,33 +62,34 @@ class Jobs:
     gpus: int = 1
     """Number given with --resources gpu."""
 
-    def options(self, kind: str, wildcards: Wildcards) -> str:
-        """Options of the command of a kind of job: a trial, training, search for the largest batch, or probe."""
-        return shlex.join([*self._options(kind, wildcards), f"--plan-key={self.key(kind, wildcards).key}"])
-
-    def _options(self, kind: str, wildcards: Wildcards) -> list[str]:
+    def settings(self, kind: str, wildcards: Wildcards) -> list[str]:
+        """Options that the config gives a kind of job: a trial, training, search for the largest batch, or probe."""
         if kind == "probe":
-            return self._probe_options(wildcards)
+            return self._probe_settings
         study = self._studies[wildcards["study"]]
+        if kind == "trial":
+            return self._trial_settings[study.name]
+        threads = {"cpu_threads": self.config.cpu_threads}
         if kind == "batch_try":
-            return search_options(wildcards, self.config.largest_batch, **self._shared(study))
-        if kind == "training":
-            quality = quality_of(study)
-            assert quality is not None
-            shared = self._shared(study) | {"seed": wildcards["seed"]}
-            return training_options(cell_of_wildcards(wildcards), quality, **shared)
-        again = wildcards.get("again", "").rpartition("-")[2]
-        repeat = [f"--repeat={again}"] if again else []
-        return [*axis_options(wildcards), *self.settings[study.name], f"--trial={wildcards['trial']}", *repeat]
+            return as_options({**asdict(self.config.largest_batch), "seed": self.config.seed, **threads})
+        quality = quality_of(study)
+        assert quality is not None
+        return as_options({"epochs": quality.epochs, "test_share": quality.test_share, **threads})
 
-    def params(self, kind: str, wildcards: Wildcards) -> Params:
-        """What triggers a new measurement."""
-        key = {"key": self.key(kind, wildcards).key}
-        if kind == "probe":
-            probed = Path(self.config.results, "roofs", wildcards.get("machine", ""), f"{wildcards['device']}.json")
-            return key | {"disturbed": min(failures(probed), PROBES_AGAIN) if self.config.repeat_disturbed else 0}
+    def model(self, wildcards: Wildcards) -> list[str]:
+        """The options that name a cell's workload, or describe the user's model."""
+        model = self._studies[wildcards["study"]].model
+        return as_options(model_options(model) or {"workload": wildcards["workload"]})
+
+    def disturbed_probes(self, wildcards: Wildcards) -> int:
+        """How often the probe of a device was disturbed, at most `PROBES_AGAIN`; a change probes again."""
+        probed = Path(self.config.results, "roofs", wildcards.get("machine", ""), f"{wildcards['device']}.json")
+        return min(failures(probed), PROBES_AGAIN) if self.config.repeat_disturbed else 0
+
+    def limit_raised(self, kind: str, wildcards: Wildcards) -> int:
+        """How often the time limit was raised after it had ended the job; a change runs the job again."""
         note = self._notes.get(_note(kind, wildcards), Note())
-        return key | {"limit_raised": note.raised_with(self._time_limit_s(self._studies[wildcards["study"]]))}
+        return note.raised_with(self._time_limit_s(self._studies[wildcards["study"]]))
 
     def key(self, kind: str, wildcards: Wildcards) -> Key:
         """The key of a result. Axes and numbers of trials and trainings are part of its path, and not of its key."""
@@ -134,10 +124,11 @@ class Jobs:
         return {}
 
     def _parts(self, kind: str, wildcards: Wildcards) -> dict[str, str]:
-        of_path = [*AXES, "trial", "repeat", *(["seed"] if kind == "training" else [])]
-        identity = (*PLACES, *(f"{option_name(name)}=" for name in of_path))
-        settings = [option for option in self._options(kind, wildcards) if not option.startswith(identity)]
-        parts = {option.partition("=")[0]: option.partition("=")[2] for option in settings}
+        of_model = [] if kind == "probe" else self.model(wildcards)
+        settings = [*self.settings(kind, wildcards), *of_model]
+        parts = {
+            option.partition("=")[0]: option.partition("=")[2] for option in settings if not option.startswith(PLACES)
+        }
         parts |= self._machine_parts(wildcards["device"].partition("-")[0])
         if kind == "probe":
             return parts | {"code of the measurement": Key.of(digests_of("crossover.measurement.roofs")).key}
@@ -180,15 +171,13 @@ class Jobs:
     def _dataset_keys(self) -> dict[str, str]:
         return {}
 
-    def _probe_options(self, wildcards: Wildcards) -> list[str]:
-        machine = wildcards.get("machine", HERE)
-        axes = {"machine": None if machine == HERE else machine, "device": wildcards["device"]}
+    @cached_property
+    def _probe_settings(self) -> list[str]:
         precisions = {precision for study in self.config.studies for precision in study.precisions}
         for study in self.config.studies:
             precisions |= {*candidates.precisions} if (candidates := Candidates.of(vars(study))) else set()
         products = {COMPUTES_IN.get(precision, precision) for precision in precisions}
-        given = {"precisions": ",".join(sorted(products)), "cpu_threads": self.config.cpu_threads}
-        return as_options(axes | given)
+        return as_options({"precisions": ",".join(sorted(products)), "cpu_threads": self.config.cpu_threads})
 
     def limit(self, kind: str, wildcards: Wildcards) -> str:
         """Options of the time limit and of records. They affect no result, so a change triggers no new measurement."""
@@ -199,12 +188,13 @@ class Jobs:
         return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note, "written_files": written}))
 
     @cached_property
-    def settings(self) -> dict[str, list[str]]:
+    def _trial_settings(self) -> dict[str, list[str]]:
         """Options that all trials of a study share, by study."""
         return {
             study.name: setting_options(
                 effort_of(study, self.config.effort),
-                **self._shared(study),
+                seed=self.config.seed,
+                cpu_threads=self.config.cpu_threads,
                 latency_steps=study.latency_steps,
                 latency_mistakes=study.latency_mistakes,
             )
@@ -244,26 +234,9 @@ class Jobs:
             return node_class.get("cores") or max(threads, self.cores or (nodes.cpus if nodes else 1))
         return (nodes.cpus_per_gpu if nodes and auto else None) or threads
 
-    def resources(self, kind: str) -> dict[str, Callable[..., object]]:
-        """GPUs, memory, minutes and node class that a kind of job requests, as functions of its wildcards."""
-
-        def minutes(wildcards: Wildcards, attempt: int) -> int:
-            if kind == "probe":
-                return ROOFS_MIN
-            limit_min = math.ceil(self._time_limit_s(self._studies[wildcards["study"]]) / 60)
-            each_min = limit_min + (SEARCH_MIN if kind == "batch_try" else START_MIN)
-            # Twice, since an invalid trial may be measured once more.
-            return each_min * attempt * (2 if kind == "trial" else 1)
-
-        return {
-            **self._class_resources(),
-            # None for a CPU cell, since 0 would still be a request.
-            "gpu": lambda wildcards: None if is_cpu(wildcards["device"]) else 1,
-            "mem_mb": (lambda _wildcards: ROOFS_MB) if kind == "probe" else self.mem_mb,
-            "runtime": minutes,
-        }
-
-    def _class_resources(self) -> dict[str, Callable[[Wildcards], str | None]]:
+    @property
+    def resources_of_class(self) -> dict[str, Callable[[Wildcards], str | None]]:
+        """The resources that classes of nodes set, such as `slurm_partition`, as functions of a job's wildcards."""
         classes = self.config.classes or {}
 
         def value_of(name: str, wildcards: Wildcards) -> str | None:
@@ -272,6 +245,21 @@ class Jobs:
             return None if value is None or needs_gpu else str(value)
 
         return {name: partial(value_of, name) for name in resources_of(classes)}
+
+    def gpu(self, wildcards: Wildcards) -> int | None:
+        """GPUs that a measuring job requests: None for a CPU cell, since 0 would still be a request."""
+        return None if is_cpu(wildcards["device"]) else 1
+
+    def runtime_min(self, wildcards: Wildcards, attempt: int, start_min: int = START_MIN) -> int:
+        """Minutes that a measuring process requests, `start_min` more than its time limit."""
+        return (math.ceil(self._time_limit_s(self._studies[wildcards["study"]]) / 60) + start_min) * attempt
+
+    def trial_min(self, wildcards: Wildcards, attempt: int) -> int:
+        """Minutes that a trial requests: twice those of a process, since an invalid trial may be measured once more."""
+        return 2 * self.runtime_min(wildcards, attempt)
+
+    def search_min(self, wildcards: Wildcards, attempt: int) -> int:
+        return self.runtime_min(wildcards, attempt, SEARCH_MIN)
 
     def mem_mb(self, wildcards: Wildcards, attempt: int) -> int:
         """Megabytes that a measuring job requests, doubled for each further attempt."""
@@ -289,9 +277,6 @@ class Jobs:
     @cached_property
     def _studies(self) -> dict[str, Study]:
         return {study.name: study for study in self.config.studies}
-
-    def _shared(self, study: Study) -> dict[str, Any]:
-        return {"seed": self.config.seed, "cpu_threads": self.config.cpu_threads, **model_options(study.model)}
 
     @cached_property
     def _notes(self) -> Mapping[str, Note]:

@@ -42,10 +42,9 @@ from crossover.statistics.machines import shown_column
 from crossover.statistics.problems import FLAGGED
 from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import machine_side, name_by, side_word, varying
-from crossover.tables.outdated import REPORT_FILES
 from crossover.tables.references import facts_of
 from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, SPLIT
-from crossover.tables.run_tables import TABLE_NAMES, RunTables
+from crossover.tables.run_tables import REPORT_FILES, TABLE_NAMES, RunTables
 
 SAFE = " !'$()*+,-./:;=?@_~"
 """Characters that are not escaped in a data URI."""

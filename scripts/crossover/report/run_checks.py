@@ -24,10 +24,9 @@ from crossover.errors import UserError, shown_text
 from crossover.files import sha256_of
 from crossover.reading import UnreadableError, read_json, read_text
 from crossover.tables.frames import read_arrow_table, read_csv, records, write_csv
-from crossover.tables.outdated import REPORT_FILES
 from crossover.tables.references import CHECKSUM, read_reference
 from crossover.tables.registry import CELL_AXES
-from crossover.tables.run_tables import TABLE_NAMES
+from crossover.tables.run_tables import REPORT_FILES, TABLE_NAMES
 
 TOLERANCE = 1e-9
 """Relative tolerance, since versions of NumPy may round differently."""

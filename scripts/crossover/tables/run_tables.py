@@ -86,6 +86,15 @@ _ENTRIES = [entry for entry in fields(RunTables) if entry.metadata]
 ROWS_OF: Mapping[str, str] = {entry.name: entry.metadata["doc"] for entry in _ENTRIES}
 """What a row of each table is, by the table's name."""
 TABLE_NAMES = tuple(ROWS_OF)
+REPORT_FILES = {
+    "report": "report.html",
+    "markdown": "summary.md",
+    "closing": "summary.txt",  # printed at the end of a run
+    "provenance": "provenance.json",
+    "thresholds": "thresholds.json",
+    "checksums": "SHA256SUMS",
+}
+"""The files that `write_report` writes beside the tables, by the names of its rule's outputs."""
 TABLES: Mapping[str, Mapping[str, Column]] = {entry.name: entry.metadata["columns"] for entry in _ENTRIES[1:]}
 """The columns of each derived table, by its name; those of measurements are in `crossover.tables.columns`."""
 

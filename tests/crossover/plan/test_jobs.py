@@ -36,20 +36,15 @@ def with_study(made: Jobs, **changes: object) -> Jobs:
 
 def test_the_options_of_a_trial_follow_the_config() -> None:
     made = jobs(effort={"blocks_min": 7}, seed=4, cpu_threads=3, time_limit_s=90)
-    options = f"{made.options('trial', CELL)} {made.limit('trial', CELL)} --output=x.parquet"
-    given = parse_arguments(options.split())
-    assert (given.study, given.workload, given.size, given.device) == ("disc_depth", "disc_mlp", 4, "cuda")
-    assert (given.blocks_min, given.seed, given.cpu_threads, given.time_limit_s) == (7, 4, 3, 90)
-    assert given.machine == "here"
-    assert "--machine=a100" in made.options("trial", {**CELL, "machine": "a100"})
+    options = [*made.model(CELL), *made.settings("trial", CELL), *made.limit("trial", CELL).split()]
+    given = parse_arguments([*options, "--batch-size=1", "--size=4", "--device=cuda", "--output=x.parquet"])
+    assert (given.workload, given.blocks_min, given.seed) == ("disc_mlp", 7, 4)
+    assert (given.cpu_threads, given.time_limit_s) == (3, 90)
 
 
-def test_a_repeat_has_the_key_of_the_first_trial_and_its_number() -> None:
+def test_a_repeat_has_the_key_of_the_first_trial() -> None:
     made = jobs()
-    first, again = ({**CELL, "again": text} for text in ("", "-repeat-2"))
-    assert made.params("trial", first) == made.params("trial", CELL) == made.params("trial", again)
-    given = parse_arguments([*made.options("trial", again).split(), "--output=x.parquet"])
-    assert (given.repeat, given.plan_key) == (2, made.key("trial", CELL).key)
+    assert made.key("trial", CELL) == made.key("trial", {**CELL, "again": "-repeat-2"})
 
 
 def test_a_key_contains_the_code_and_the_versions() -> None:
@@ -74,25 +69,25 @@ def test_a_higher_time_limit_reruns_only_jobs_that_the_limit_ended(kind: str, tm
     def made(limit_s: float) -> Jobs:
         return with_study(jobs(time_limit_s=limit_s, results=str(tmp_path)), quality={"seeds": 1})
 
-    def params(limit_s: float, **changes: str) -> object:
-        return made(limit_s).params(kind, {**wildcards, **changes})
+    def raised(limit_s: float, **changes: str) -> int:
+        return made(limit_s).limit_raised(kind, {**wildcards, **changes})
 
     def ends(limit_s: float, reason: str | None) -> None:
         """Run the job under a limit, with the note named on its command line."""
         (given,) = re.findall("--limit-note=(.*)", made(limit_s).limit(kind, wildcards))
         note_end(Path(given), limit_s, reason)
 
-    first, other = params(30), params(30, size="8")
-    assert params(60) == first
+    first, other = raised(30), raised(30, size="8")
+    assert raised(60) == first
     ends(30, "not done after 30 s; raise time_limit_s")
-    assert [params(limit_s) == first for limit_s in (20, 30, 60)] == [True, True, False]
-    assert params(60, size="8") == other
-    second = params(60)
+    assert [raised(limit_s) == first for limit_s in (20, 30, 60)] == [True, True, False]
+    assert raised(60, size="8") == other
+    second = raised(60)
     ends(60, "not done after 60 s; raise time_limit_s")  # still too short
-    assert [params(limit_s) == second for limit_s in (30, 60, 90)] == [True, True, False]
-    third = params(90)
+    assert [raised(limit_s) == second for limit_s in (30, 60, 90)] == [True, True, False]
+    third = raised(90)
     ends(90, None)
-    assert all(params(limit_s) == third for limit_s in (30, 90, 1000))
+    assert all(raised(limit_s) == third for limit_s in (30, 90, 1000))
 
 
 def test_a_result_depends_on_the_hardware_except_on_a_cluster() -> None:
@@ -139,7 +134,7 @@ def test_a_job_requests_the_memory_of_its_study_doubled_with_each_attempt() -> N
 
 def test_a_class_gives_its_jobs_resources_and_cores() -> None:
     made = jobs(KNOWN_NODES, None, devices=["cpu", "cuda"], cluster={"classes": CLASSES})
-    resources = made.resources("trial")
+    resources = made.resources_of_class
     values = {
         (machine, device): {
             name: resources[name]({"machine": machine, "device": device}) for name in ("gpu_model", "slurm_partition")
@@ -152,14 +147,13 @@ def test_a_class_gives_its_jobs_resources_and_cores() -> None:
         ("h200", "cuda"): {"gpu_model": None, "slurm_partition": "gpu-h"},
     }
     assert [made.threads({**CPU, "machine": name}) for name in CLASSES] == [48, 64]
-    assert jobs().resources("probe").keys() == {"gpu", "mem_mb", "runtime"}
+    assert jobs().resources_of_class == {}
 
 
 @pytest.mark.parametrize("limit_s", [1.0, 299.0, 3600.0])
 def test_the_runtime_of_a_job_is_enough_for_two_measurements_and_grows_with_attempts(limit_s: float) -> None:
     made = jobs(time_limit_s=limit_s)
-    runtime_min = made.resources("trial")["runtime"]
-    first_min, second_min = (runtime_min(CELL, attempt) for attempt in (1, 2))
+    first_min, second_min = (made.trial_min(CELL, attempt) for attempt in (1, 2))
     assert 60 * first_min >= 2 * (START_LIMIT_S + limit_s + ENDING_LIMIT_S)
     assert second_min == 2 * first_min
     assert (made.mem_mb(CELL, 1), made.mem_mb(CELL, 2)) == (4001, 8002)

@@ -25,9 +25,8 @@ from crossover.report.report import Run, write_report
 from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
-from crossover.tables.outdated import REPORT_FILES
 from crossover.tables.references import Facts, Reference
-from crossover.tables.run_tables import TABLES
+from crossover.tables.run_tables import REPORT_FILES, TABLES
 from report_pages import CONFIG, INVOCATION, SVG, TEMPLATES, Page, study, tables_of, write_page
 
 Row = Callable[..., dict[str, Any]]
