@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-FIGURE_KINDS = (
-    *("comparison", "energy", "host_share", "latency", "machines", "map", "memory", "precisions", "roofline"),
-    *("speedups", "throughput", "time_split", "times", "trade_off", "utilisation"),
-)
-"""Kinds of figures that a study may name; `crossover.figures.registry` draws them."""
+FIGURE_KINDS = {
+    "comparison": "comparison",
+    "energy": "over_axis",
+    "host_share": "over_axis",
+    "latency": "latency",
+    "machines": "over_axis",
+    "map": "speedup_map",
+    "memory": "bars",
+    "precisions": "over_axis",
+    "roofline": "scatter",
+    "speedups": "over_axis",
+    "throughput": "over_axis",
+    "time_split": "bars",
+    "times": "over_axis",
+    "trade_off": "scatter",
+    "utilisation": "over_axis",
+}
+"""The module of `crossover.figures` that defines each kind, as a `Kind` of its name in capitals."""
 
 CROSSOVER_FIGURES = {"times", "speedups"}
 

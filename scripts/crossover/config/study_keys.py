@@ -328,7 +328,7 @@ class StudyKeys(Keys):
         description="Megabytes of host memory that each of the study's jobs requests on a cluster, doubled when a job "
         "is resubmitted; if null, estimated from the workload's number of parameters, and a fixed amount for a model.",
     )
-    figures: Several[Annotated[str, OneOf(FIGURE_KINDS)]] = Field(
+    figures: Several[Annotated[str, OneOf(tuple(FIGURE_KINDS))]] = Field(
         ["times", "speedups", "machines", "map", "precisions", "time_split", "memory", "energy"],
         description="Kinds of figures to draw; those without data on the run's devices are skipped.",
     )

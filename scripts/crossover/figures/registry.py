@@ -1,4 +1,4 @@
-"""Register the kinds of figures, and draw those of a run into files."""
+"""The kinds of figures by name, and the files of those of a run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import multiprocessing
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from crossover.figures.bars import MEMORY, TIME_SPLIT
-from crossover.figures.comparison import COMPARISON
-from crossover.figures.latency import LATENCY
-from crossover.figures.over_axis import (
-    ENERGY,
-    HOST_SHARE,
-    MACHINES,
-    PRECISIONS,
-    SPEEDUPS,
-    THROUGHPUT,
-    TIMES,
-    UTILISATION,
-)
-from crossover.figures.scatter import ROOFLINE, TRADE_OFF
-from crossover.figures.speedup_map import MAP
+from crossover.config.figure_kinds import FIGURE_KINDS
 from crossover.figures.style import blank_figure, use_style
 from crossover.figures.view import Kind, StudyView, study_view
 from crossover.files import atomic_path
@@ -45,21 +32,7 @@ FIGURES_OF_WORKER = 12
 """Minimum number of figures for each drawing process, whose start takes as long as drawing five."""
 
 FIGURES: Mapping[str, Kind] = {
-    "comparison": COMPARISON,
-    "energy": ENERGY,
-    "host_share": HOST_SHARE,
-    "latency": LATENCY,
-    "machines": MACHINES,
-    "map": MAP,
-    "memory": MEMORY,
-    "precisions": PRECISIONS,
-    "roofline": ROOFLINE,
-    "speedups": SPEEDUPS,
-    "throughput": THROUGHPUT,
-    "time_split": TIME_SPLIT,
-    "times": TIMES,
-    "trade_off": TRADE_OFF,
-    "utilisation": UTILISATION,
+    name: getattr(import_module(f"crossover.figures.{module}"), name.upper()) for name, module in FIGURE_KINDS.items()
 }
 
 

@@ -13,7 +13,6 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from crossover.config.figure_kinds import FIGURE_KINDS
 from crossover.figures import registry
 from crossover.figures.registry import FIGURES, draw_run
 from crossover.figures.style import spaced_out
@@ -29,10 +28,6 @@ PowerLaws = Callable[..., pd.DataFrame]
 def run_of(rows: pd.DataFrame) -> tuple[Any, dict[str, Any]]:
     studies = {STUDY: study_file(rows)}
     return tables_of(rows, studies), studies
-
-
-def test_every_kind_that_a_study_may_name_can_be_drawn() -> None:
-    assert set(FIGURE_KINDS) == set(FIGURES)
 
 
 def test_figures_are_reproducible_byte_for_byte(tmp_path: Path, power_laws: PowerLaws) -> None:
