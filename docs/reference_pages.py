@@ -22,7 +22,7 @@ from crossover.answers.vocabulary import CAVEATS as CAVEATS_OF_ANSWERS  # noqa: 
 from crossover.config.config_keys import ConfigKeys  # noqa: E402
 from crossover.config.key_types import json_schema  # noqa: E402
 from crossover.config.statuses import FLAGS, STATUSES, Word  # noqa: E402
-from crossover.config.study_keys import StudyKeys  # noqa: E402
+from crossover.config.study import StudyFile  # noqa: E402
 from crossover.figures.registry import FIGURES  # noqa: E402
 from crossover.statistics.run_comparison import SUMMARY  # noqa: E402
 from crossover.tables.columns import Measurement  # noqa: E402
@@ -47,7 +47,7 @@ def pages() -> dict[str, str]:
     """The text of each page by file name."""
     return {
         "config.md": _keys_page("Config", "Keys of `config/config.yaml`.", json_schema(ConfigKeys)),
-        "study.md": _keys_page("Studies", "Keys of a study's file.", json_schema(StudyKeys)),
+        "study.md": _keys_page("Studies", "Keys of a study's file.", json_schema(StudyFile)),
         "columns.md": _columns_page(),
         "statuses-and-flags.md": _words_page(),
         "figures.md": _figures_page(),

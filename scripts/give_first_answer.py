@@ -34,7 +34,7 @@ def give_first_answer(
     studies = {study: plan.studies[study]}
     searches = table_of("cells")
     tables = analyse(rows, trainings, searches, studies, plan.config["prices"], references=references)
-    measured, sizes = rows["size"].nunique(), len(plan.studies[study]["sizes"])
+    measured, sizes = rows["size"].nunique(), len(plan.studies[study].sizes)
     with atomic_path(path_to_answer) as temporary:
         text = first_answer(tables.answers, measured, sizes, templates)
         temporary.write_text(text, encoding="utf-8")

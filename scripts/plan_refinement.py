@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from crossover.claims.trials import trials_of_claims
-from crossover.config.studies import Candidates, Refinement
+from crossover.config.studies import Refinement
+from crossover.config.study import Study, study_of
 from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.plan.stages import write_stage
@@ -20,11 +21,8 @@ def plan_refinement(
     paths_to_rows: Sequence[Path],
     stage: int,
     refinements: Mapping[str, Refinement],
-    x_axes: Mapping[str, str],
+    studies: Mapping[str, Study],
     trials: Mapping[str, int],
-    candidates: Mapping[str, Candidates],
-    claims: Sequence[Mapping[str, Any]],
-    steps_per_run: Mapping[str, Any],
     several_hosts: bool,
     path_to_plan: Path,
 ) -> None:
@@ -32,8 +30,10 @@ def plan_refinement(
     rows = collect_rows(paths_to_rows)
     check_environments(rows, several_hosts)
     measurements = rows.to_pandas()
+    x_axes = {name: study.x_axis for name, study in studies.items()}
+    candidates = {name: study for name, study in studies.items() if study.candidates}
     near, why = plan_stage(measurements, stage, refinements, x_axes, trials, candidates)
-    claimed, claims_why = trials_of_claims(claims, measurements, stage, refinements, trials, steps_per_run)
+    claimed, claims_why = trials_of_claims(studies, measurements, stage, refinements, trials)
     cells = sorted({*near, *claimed}, key=lambda cell: cell.path)
     added = {cell: sorted({*near.get(cell, ()), *claimed.get(cell, ())}) for cell in cells}
     write_stage(path_to_plan, stage, added, [*why, *claims_why])
@@ -45,11 +45,8 @@ if __name__ == "__main__":
             paths_to_rows=[Path(path) for path in snakemake.input.rows],
             stage=int(snakemake.wildcards.stage),
             refinements={name: Refinement(**values) for name, values in snakemake.params.refinements.items()},
-            x_axes=snakemake.params.x_axes,
+            studies={name: study_of(values) for name, values in snakemake.params.studies.items()},
             trials=snakemake.params.trials,
-            candidates={name: Candidates(**values) for name, values in snakemake.params.candidates.items()},
-            claims=snakemake.params.claims,
-            steps_per_run=snakemake.params.steps_per_run,
             several_hosts=snakemake.params.several_hosts,
             path_to_plan=Path(snakemake.output.plan),
         )

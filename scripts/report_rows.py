@@ -7,15 +7,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from crossover.answers.analysis import analyse
+from crossover.config.study import Study, study_of
 from crossover.errors import UserError, one_line_errors
 from crossover.figures.registry import draw_run, figures_of
 from crossover.plan import plan_file
-from crossover.reading import read_json
+from crossover.reading import UnreadableError, read_json
 from crossover.report.provenance import read_provenances
 from crossover.report.report import Run, write_report
 from crossover.statistics.problems import list_problems
@@ -81,7 +81,7 @@ def report_finished(folder: Path, output: Path) -> None:
 def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
     """Report the trials and roofs of several runs side by side; other results are not merged."""
     rows, roofs = join_runs(runs)
-    studies: dict[str, Mapping[str, Any]] = {}
+    studies: dict[str, Study] = {}
     for _, folder in runs:
         studies = {**_studies_of(folder), **studies}
     measurements = rows.to_pandas()
@@ -108,11 +108,14 @@ def _named(text: str) -> tuple[str | None, Path]:
     return (name, Path(folder)) if sign else (None, Path(text))
 
 
-def _studies_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+def _studies_of(folder: Path) -> Mapping[str, Study]:
     for name in ("plan.json", "provenance.json"):
         if (folder / name).is_file():
-            studies: Mapping[str, Mapping[str, Any]] = read_json(folder / name, "run")["studies"]
-            return studies
+            try:
+                studies = read_json(folder / name, "run")["studies"]
+                return {study: study_of(values) for study, values in studies.items()}
+            except (KeyError, TypeError, AttributeError, ValueError):
+                raise UnreadableError(folder / name, "not the record of a run") from None
     raise UserError(f"{folder}: contains neither plan.json nor provenance.json; allowed: the results folder of a run")
 
 

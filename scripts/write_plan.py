@@ -1,11 +1,9 @@
 """Write the plan of a run; with it, the run can be analysed and reported at any time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from crossover.config.published_rows import read_published_rows
 from crossover.errors import logged
 from crossover.plan import plan_file
 from crossover.plan.plan_file import Plan
@@ -25,7 +23,7 @@ def write_plan(
 ) -> None:
     plan = Plan(
         config=config,
-        studies={name: with_rows(asdict(study)) for name, study in run.study.items()},
+        studies=run.study,
         devices=run.devices,
         cells=[cell.values for cell in run.cells],
         trials=run.rounds,
@@ -38,14 +36,6 @@ def write_plan(
         note=note,
     )
     plan_file.write(plan, path_to_plan)
-
-
-def with_rows(study: dict[str, Any]) -> dict[str, Any]:
-    """Add the rows of a study's published results to its keys, so that later steps do not need the file."""
-    if not study["published"] or not study["published"].get("results"):
-        return study
-    _, rows = read_published_rows(Path(study["published"]["results"]))
-    return {**study, "published": {**study["published"], "rows": rows}}
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 from crossover.answers.analysis import analyse
-from crossover.config.words import EXECUTIONS, PLAIN, PRECISIONS, PROTOCOLS
+from crossover.config.studies import MOST
+from crossover.config.study import Study
+from crossover.config.words import EXECUTIONS, PRECISIONS, PROTOCOLS
 from crossover.machine.invocation import ROOT, Checkout, Invocation
 from crossover.report.report import Run, write_report
 from crossover.statistics.problems import list_problems
@@ -26,31 +28,30 @@ CONFIG = {"seed": 0, "effort": {"preset": "quick"}, "prices": None}
 SVG = "<svg xmlns='http://www.w3.org/2000/svg' width=\"60pt\" height=\"21pt\"><rect width='60' height='9'/></svg>"
 
 
-def study(**changes: Any) -> dict[str, Any]:
-    """The keys of a study's completed file that the analysis and the report need."""
+OF_TRIALS = (MOST,)
+"""Instead of a study's sizes: those of its trials."""
+
+
+def study(**changes: Any) -> Study:
+    """A study with other values of some keys."""
     plain = {
+        "name": "a_study",
         "title": "A title",
         "question": "From which size on?",
-        "figures": ["times"],
-        "x_axis": "size",
-        "devices": None,
-        "published": None,
-        "claims": [],
-        "asks": None,
-        "steps_per_run": None,
-        "quality": None,
-        "variants": [PLAIN],
+        "workload": "disc_mlp",
+        "figures": ("times",),
+        "sizes": OF_TRIALS,
         "protocols": PROTOCOLS,
-        "batch_sizes": [],
+        "batch_sizes": (MOST,),
         "precisions": PRECISIONS,
         "executions": EXECUTIONS,
     }
-    return plain | changes
+    return Study(**plain | changes)
 
 
 def tables_of(
     rows: pd.DataFrame,
-    studies: Mapping[str, Mapping[str, Any]] | None = None,
+    studies: Mapping[str, Study] | None = None,
     *,
     trainings: Sequence[Mapping[str, Any]] = (),
     searches: Sequence[Mapping[str, Any]] = (),
@@ -60,7 +61,11 @@ def tables_of(
 ) -> RunTables:
     """All tables of a run with these trials; the default sizes of a study are those of its trials."""
     completed = studies or {name: study() for name in rows["study"].unique()}
-    completed = {name: {"sizes": list(rows["size"][rows["study"] == name]), **spec} for name, spec in completed.items()}
+    sizes = {name: rows["size"][rows["study"] == name].unique().tolist() or OF_TRIALS for name in completed}
+    completed = {
+        name: replace(spec, name=name, sizes=sizes[name] if spec.sizes == OF_TRIALS else spec.sizes)
+        for name, spec in completed.items()
+    }
     trained = pd.DataFrame(trainings, columns=arrow_schema(Training).names)
     largest = table_of("cells", searches)
     probed = table_of("roofs", roofs)
@@ -107,7 +112,7 @@ def write_page(
     }
     where = {"protocol": "resident"}
     claim = {"statement": words or "from 100 on", "crossover_between": {"range": [100, 1000], "where": where}}
-    studies[names[0]]["claims"] = [claim]
+    studies[names[0]] = replace(studies[names[0]], claims=[claim])
     figure = folder / "figures" / names[0] / "times.svg"
     figure.parent.mkdir(parents=True, exist_ok=True)
     figure.write_text(SVG)

@@ -60,6 +60,7 @@ def build_command(arguments: Sequence[str]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     from crossover.config.config_keys import ConfigKeys  # needs pydantic
+    from crossover.config.key_types import json_schema
 
     description, _, examples = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
@@ -71,9 +72,9 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("names", nargs="+", metavar="NAME", help="a model as FILE.py:FUNCTION, or studies")
-    for key, field in ConfigKeys.model_fields.items():
+    for key, rule in json_schema(ConfigKeys)["properties"].items():
         if key not in ("model", "studies"):
-            text = (field.description or "").replace("%", "%%")
+            text = rule["description"].replace("%", "%%")
             spellings = sorted({f"--{key.replace('_', '-')}", f"--{key}"})
             parser.add_argument(*spellings, dest=key, metavar="VALUE", help=text)
     return parser

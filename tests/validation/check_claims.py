@@ -20,6 +20,7 @@ from crossover.statistics.intervals import Floats
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import write_csv
 from crossover.tables.run_tables import run_tables
+from report_pages import study
 
 SIZES = tuple(8 * 2**power for power in range(11))
 RANGE = (float(SIZES[4]), float(SIZES[6]))
@@ -70,7 +71,9 @@ def simulate_verdicts(case: ClaimCase, simulations: int, seed: int) -> list[str]
         measurements = _measurements(medians(machine.samples))
         crossovers = crossovers_of(measurements, {CELL["study"]: "size"})
         measured = replace(tables, measurements=measurements, crossovers=crossovers)
-        verdicts.append(str(check_claims([claim], measured)["verdict"].iloc[0]))
+        verdicts.append(
+            str(check_claims({CELL["study"]: study(name=CELL["study"], claims=[claim])}, measured)["verdict"].iloc[0])
+        )
     return verdicts
 
 
@@ -80,7 +83,7 @@ def claim_rows(case: ClaimCase, simulations: int, seed: int) -> pd.DataFrame:
 
 
 def _claim(case: ClaimCase) -> tuple[dict[str, Any], tuple[int, ...]]:
-    claim = {"study": CELL["study"], "statement": case.truth, "source": "ours"}
+    claim = {"statement": case.truth, "source": "ours"}
     if case.truth in (RATIO_INSIDE, RATIO_AT_END):
         sides = {"slow": {"device": BASELINE}, "fast": {"device": "cuda"}}
         return claim | {"speedup_between": {**sides, "range": RATIO_RANGE}}, SIZES[-1:]

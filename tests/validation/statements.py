@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ import yaml
 from crossover.answers.analysis import analyse
 from crossover.answers.statements import comparing_answers
 from crossover.config.configuration import read_configuration
-from crossover.config.studies import Cell, Study, cells_of_candidates
+from crossover.config.studies import Cell
+from crossover.config.study import Study, cells_of_candidates
 from crossover.config.words import is_cpu
 from crossover.statistics.latencies import MISTAKES, RIGHT
 from crossover.tables.columns import COLUMNS, Training, arrow_schema
@@ -81,7 +81,7 @@ def _latencies(cell: Cell, study: Study, step_s: float, draw: np.random.Generato
 
 
 def report_on(studies: Collection[Study], rows: pd.DataFrame) -> RunTables:
-    specs = {study.name: asdict(study) for study in studies}
+    specs = {study.name: study for study in studies}
     trainings = arrow_schema(Training).empty_table().to_pandas()
     return analyse(rows, trainings, table_of("cells"), specs, None)
 

@@ -21,9 +21,10 @@ from best_coverage import (
 )
 from crossover_coverage import first_grid
 
-from crossover.config.studies import Candidates, Refinement
+from crossover.config.studies import Refinement
 from crossover.statistics.crossovers import crossovers_of
 from crossover.tables.frames import records
+from report_pages import study
 
 
 def test_the_true_crossover_is_that_of_the_fastest_candidates() -> None:
@@ -59,18 +60,12 @@ def test_without_noise_the_estimate_is_the_true_crossover() -> None:
 
 @pytest.mark.parametrize("case", [BestCase(NO_DEVICE, "", (6, 6)), BestCase(EQUAL, "power_laws", (2, 4))])
 def test_a_run_estimates_the_simulated_crossover(case: BestCase, row: Callable[..., dict[str, Any]]) -> None:
-    candidates = Candidates(
-        sizes=(),
-        batch_sizes=(),
-        executions=("eager", "compile"),
-        precisions=("fp32",),
+    candidates = study(
+        batch_sizes=(1,),
         protocols=("resident",),
-        cpu_variants=(),
-        cpu_threads=(),
-        own_executions=("eager",),
-        own_precisions=("fp32",),
-        own_variants=("plain",),
-        own_threads=(),
+        precisions=("fp32",),
+        executions=("eager",),
+        candidates={"executions": ["compile"]},
     )
     for seed in range(3):
         devices = Devices(case, np.random.default_rng(seed))

@@ -16,7 +16,7 @@ from check_scale import make_grid, run_measured
 from statements import null_rows, report_on, studies_of
 
 from crossover.answers.crossovers import ALIKE, _said_once
-from crossover.config.studies import Study
+from crossover.config.study import Study
 from crossover.errors import UserError
 
 CODE = """

@@ -13,9 +13,8 @@ from crossover.answers.answers import answers_of
 from crossover.answers.claims import with_caveats
 from crossover.answers.family import together_of
 from crossover.claims.claims import check_claims
-from crossover.config.claim_forms import claims_of
 from crossover.config.figure_kinds import asks_for_crossovers
-from crossover.config.studies import Candidates, second_axis
+from crossover.config.study import Study
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
 from crossover.statistics.best import of_own_grid, standings_of
 from crossover.statistics.bottlenecks import with_bottlenecks
@@ -50,7 +49,7 @@ def analyse(
     measurements: pd.DataFrame,
     trainings: pd.DataFrame,
     searches: pd.DataFrame,
-    studies: Mapping[str, Mapping[str, Any]],
+    studies: Mapping[str, Study],
     prices: Mapping[str, float] | None,
     *,
     roofs: pd.DataFrame | None = None,
@@ -60,12 +59,12 @@ def analyse(
     """The tables of a run.
 
     `measurements` has one row per trial, and `trainings` has one per training. `searches` is the result of
-    `collect_searches`, and `roofs` is that of `read_roofs`. All may be empty. `studies` maps names to study files
-    completed with defaults. If `grids_known` is False, no size counts as refined, as in merged runs, whose studies may
+    `collect_searches`, and `roofs` is that of `read_roofs`. All may be empty. `studies` has them by
+    name. If `grids_known` is False, no size counts as refined, as in merged runs, whose studies may
     have started with different sizes. Cells that only a study's `candidates` add are in table `candidate_cells` instead
     of `cells`. Series are in the order of the study, by which one of them is the first.
     """
-    candidates = {name: spec for name, study in studies.items() if (spec := Candidates.of(study))}
+    candidates = {name: study for name, study in studies.items() if study.candidates}
     all_trials = with_parameters(_in_study_order(measurements, studies).reset_index(drop=True))
     measurements = of_own_grid(all_trials, candidates)
     studies = with_x_axes(studies, measurements)
@@ -75,9 +74,9 @@ def analyse(
     first_points = {name: _first_points(study, measurements) for name, study in studies.items()}
     roofs = table_of("roofs") if roofs is None else roofs
     cells = with_roofs(summarise(measurements, first_points if grids_known else {}, prices), measurements, roofs)
-    classes = {name: (study["quality"] or {}).get("classes") for name, study in studies.items()}
-    x_axes = {name: study["x_axis"] for name, study in studies.items()}
-    runs = {name: study["steps_per_run"] for name, study in studies.items()}
+    classes = {name: study.quality.classes if study.quality else None for name, study in studies.items()}
+    x_axes = {name: study.x_axis for name, study in studies.items()}
+    runs = {name: study.steps_per_run for name, study in studies.items()}
     standings = standings_of(all_compared, candidates, x_axes)
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     reference_trials = agreeing(measurements, references)
@@ -88,7 +87,7 @@ def analyse(
     ranked = {
         name: axis
         for name, axis in x_axes.items()
-        if asks_for_crossovers(studies[name]["figures"]) and _is_true_axis(axis, name, idle)
+        if asks_for_crossovers(studies[name].figures) and _is_true_axis(axis, name, idle)
     }
     own_lines = lines_of(all_compared, x_axes, prices, candidates, runs)
     estimates = reference_lines(compared, reference_trials, reference_ratios, x_axes, prices)
@@ -123,10 +122,7 @@ def analyse(
         machines=machines_of(_joined(cells, reference_cells), ranked, runs, together),
         latencies=latencies_of(measurements, together),
     )
-    claims = [
-        claim for name, study in studies.items() for claim in claims_of(name, study["published"], study["claims"])
-    ]
-    tables = replace(tables, claims=with_caveats(check_claims(claims, tables, runs, together), claims, tables))
+    tables = replace(tables, claims=with_caveats(check_claims(studies, tables, together), studies, tables))
     return replace(tables, answers=answers_of(tables, studies, together))
 
 
@@ -135,11 +131,12 @@ def _with_plain_texts(trials: pd.DataFrame) -> pd.DataFrame:
     return trials.astype({name: object for name, dtype in trials.dtypes.items() if dtype == "str"})
 
 
-def _in_study_order(trials: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+def _in_study_order(trials: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
     """The trials of each study in the order of the values that it lists; other values, as of candidates, come last."""
     keys = [pd.factorize(trials["study"])[0]]
     for axis in LISTED:
-        ranks = {(name, value): rank for name, study in studies.items() for rank, value in enumerate(study[f"{axis}s"])}
+        values = {name: getattr(study, f"{axis}s") for name, study in studies.items()}
+        ranks = {(name, value): rank for name in values for rank, value in enumerate(values[name])}
         keys.append(np.array([ranks.get(key, len(ranks)) for key in zip(trials["study"], trials[axis], strict=True)]))
     return trials.iloc[np.lexsort(keys[::-1])]
 
@@ -154,17 +151,17 @@ def _is_true_axis(x_axis: str, study: str, idle: Collection[str]) -> bool:
     return not (study in idle and X_AXES[x_axis] == "size")
 
 
-def _second_lines(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str, Any]]) -> list[Line]:
+def _second_lines(measurements: pd.DataFrame, studies: Mapping[str, Study]) -> list[Line]:
     """Crossovers between devices along each study's second axis, without the points that refinement added.
 
     If the x axis is the number of cores, the second axis is the size, and each number of cores is a baseline.
     """
-    second = {name: axis for name, study in studies.items() if (axis := second_axis(study))}
+    second = {name: axis for name, study in studies.items() if (axis := study.second_axis)}
     on_grid = []
     for name in second:
         axis, points = _first_points(studies[name], measurements)
         on_grid.append(measurements[(measurements["study"] == name) & measurements[axis].isin(points)])
-    over_cores = {name for name in second if studies[name]["x_axis"] == CPU_THREADS}
+    over_cores = {name for name in second if studies[name].x_axis == CPU_THREADS}
     return [
         line
         for line in (lines_of(pd.concat(on_grid), second) if on_grid else [])
@@ -175,10 +172,10 @@ def _second_lines(measurements: pd.DataFrame, studies: Mapping[str, Mapping[str,
     ]
 
 
-def _first_points(study: Mapping[str, Any], measurements: pd.DataFrame) -> tuple[str, Collection[Any]]:
+def _first_points(study: Study, measurements: pd.DataFrame) -> tuple[str, Collection[Any]]:
     """The axis along which refinement adds points to a study, and the study's points without refinement."""
-    if study["x_axis"] != CPU_THREADS:
-        axis = X_AXES[study["x_axis"]]
-        return axis, {*study[f"{axis}s"]}
+    if study.x_axis != CPU_THREADS:
+        axis = X_AXES[study.x_axis]
+        return axis, {*getattr(study, f"{axis}s")}
     on_all_cores = {device for device in measurements["device"].unique() if threads_of_side(device) is None}
-    return "device", {*on_all_cores, *(f"{BASELINE}-{threads}" for threads in study["cpu_threads"])}
+    return "device", {*on_all_cores, *(f"{BASELINE}-{threads}" for threads in study.cpu_threads)}

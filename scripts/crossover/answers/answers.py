@@ -21,10 +21,10 @@ from crossover.answers.machines import bound_answers, elsewhere_answers, ranking
 from crossover.answers.memory import largest_batch_answers, memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import Row, by_importance, estimate
-from crossover.config.claim_forms import OURS, CrossoverBetween, claims_of, read_claim
+from crossover.config.claim_forms import OURS, CrossoverBetween
 from crossover.config.figure_kinds import asks_for_crossovers
-from crossover.config.models import DEFAULT_BATCH_SIZE, Model
-from crossover.config.studies import Asks
+from crossover.config.models import DEFAULT_BATCH_SIZE
+from crossover.config.study import Study
 from crossover.config.words import HERE, X_AXES, is_cpu
 from crossover.statistics.intervals import Interval, columns_of
 from crossover.statistics.references import PAIR as REFERENCE
@@ -38,15 +38,13 @@ LISTS = ("near", "compared_at", "winner_configurations", "loser_configurations",
 """Columns whose empty value is an empty list."""
 
 
-def answers_of(
-    tables: RunTables, studies: Mapping[str, Mapping[str, Any]], together: Mapping[str, int]
-) -> pd.DataFrame:
+def answers_of(tables: RunTables, studies: Mapping[str, Study], together: Mapping[str, int]) -> pd.DataFrame:
     """One row per answer, study by study.
 
     `studies` maps names to study files completed with defaults, `together` to the number of comparisons for which each
     one is corrected.
     """
-    x_axes = {name: spec["x_axis"] for name, spec in studies.items()}
+    x_axes = {name: spec.x_axis for name, spec in studies.items()}
     paces = host_paces(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axes)
     rows = [
         {"study": name, "machine": HERE, "main": False, "holds_in_runs": False, "corrected_for": together[name]}
@@ -54,7 +52,7 @@ def answers_of(
         | row
         | _pace(row, paces)
         for name, spec in studies.items()
-        for row in _study_answers(by_relevance(tables.of_study(name), name, spec), spec, together[name])
+        for row in _study_answers(by_relevance(tables.of_study(name), spec), spec, together[name])
     ]
     ordered = [row | {"caveats": by_importance(row["caveats"])} for row in _with_fullest_memory_as_main(rows)]
     return table_of("answers", ordered)
@@ -66,13 +64,12 @@ def _pace(row: Row, paces: Mapping[str, Interval]) -> Row:
     return columns_of(pace, "factor{}") if pace else {}
 
 
-def by_relevance(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTables:
+def by_relevance(tables: RunTables, spec: Study) -> RunTables:
     """The tables of a study, with its most relevant crossovers first.
 
     These match the first published claim on a crossover. Without such a claim, they have a known position or bound.
     """
-    claims = [read_claim(values, name, name) for values in claims_of(name, spec["published"], spec["claims"])]
-    published = [claim.form for claim in claims if claim.source != OURS]
+    published = [claim.form for claim in spec.claims if claim.source != OURS]
     where = next((form.where for form in published if isinstance(form, CrossoverBetween)), None)
     crossovers = tables.crossovers
     if where is None:
@@ -83,7 +80,7 @@ def by_relevance(tables: RunTables, name: str, spec: Mapping[str, Any]) -> RunTa
     return replace(tables, crossovers=pd.concat([first, crossovers.drop(first.index)]))
 
 
-def _study_answers(tables: RunTables, spec: Mapping[str, Any], together: int) -> list[Row]:
+def _study_answers(tables: RunTables, spec: Study, together: int) -> list[Row]:
     answers = _time_answers(tables, spec, together) if (tables.cells["trials"] > 0).any() else []
     if len(tables.quality):
         answers.append(quality_answer(tables.quality))
@@ -91,17 +88,17 @@ def _study_answers(tables: RunTables, spec: Mapping[str, Any], together: int) ->
         answers.insert(0, _missing_answer(tables.cells, spec))
     if batch := _requested_batch(spec):
         answers = [_of_batch(row, batch) if row.get("main") else row for row in answers]
-    answers += bottleneck_answers(tables.cells, spec["x_axis"])
+    answers += bottleneck_answers(tables.cells, spec.x_axis)
     answers += memory_answers(tables.cells) + largest_batch_answers(tables.searched_cells)
     return answers + [_claim_answer(claim) for claim in records(tables.claims)]
 
 
-def _requested_batch(spec: Mapping[str, Any]) -> str | None:
+def _requested_batch(spec: Study) -> str | None:
     """The only batch size of a user's model, unless it is the default, which nobody asked for."""
-    if not spec.get("model") or len(spec["batch_sizes"]) != 1:
+    if not spec.user_model or len(spec.batch_sizes) != 1:
         return None
-    (batch_size,) = spec["batch_sizes"]
-    usual = DEFAULT_BATCH_SIZE if Model(**spec["model"]).batched else 1
+    (batch_size,) = spec.batch_sizes
+    usual = DEFAULT_BATCH_SIZE if spec.user_model.batched else 1
     return None if batch_size == usual else name_by({"batch_size": batch_size}, ["batch_size"])
 
 
@@ -109,24 +106,24 @@ def _of_batch(answer: Row, batch: str) -> Row:
     return answer | {"series": ", ".join(filter(None, [batch, answer.get("series")]))}
 
 
-def _time_answers(tables: RunTables, spec: Mapping[str, Any], together: int) -> list[Row]:
-    asks = Asks.of_study(spec)
+def _time_answers(tables: RunTables, spec: Study, together: int) -> list[Row]:
+    asks = spec.asks
     for_figures = _answers_for_figures(tables, spec, together)
     if asks is None:
         return for_figures
     return asked_answers(tables, asks, together) + [row | {"main": False} for row in for_figures]
 
 
-def _answers_for_figures(tables: RunTables, spec: Mapping[str, Any], together: int) -> list[Row]:
-    x_axis = spec["x_axis"]
+def _answers_for_figures(tables: RunTables, spec: Study, together: int) -> list[Row]:
+    x_axis = spec.x_axis
     idle = _idle_size_answers(tables)
     if idle and X_AXES[x_axis] == "size":
         return idle + comparison_answers(_at_one_size(tables), spec, together)
-    if not asks_for_crossovers(spec["figures"]):
+    if not asks_for_crossovers(spec.figures):
         elsewhere = elsewhere_answers(tables, x_axis, together) if _is_cpu_alone(tables) else []
         return comparison_answers(tables, spec, together) + elsewhere + idle
-    crossovers = crossover_answers(tables, spec["steps_per_run"])
-    paybacks = payback_answers(tables, x_axis, has_run=spec["steps_per_run"] is not None)
+    crossovers = crossover_answers(tables, spec.steps_per_run)
+    paybacks = payback_answers(tables, x_axis, has_run=spec.steps_per_run is not None)
     alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
     elsewhere = reference_answers(tables, x_axis, accelerated=not alone)
     if alone:
@@ -169,10 +166,10 @@ def _is_cpu_alone(tables: RunTables) -> bool:
     return all(map(is_cpu, tables.cells["device"]))
 
 
-def _missing_answer(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
-    asks = Asks.of_study(spec)
+def _missing_answer(cells: pd.DataFrame, spec: Study) -> Row:
+    asks = spec.asks
     if cells.empty:
-        status = "other_devices" if spec.get("devices") else "not_measured"
+        status = "other_devices" if spec.devices else "not_measured"
     elif not (cells["trials"] > 0).any():
         status = "no_result"
     else:
@@ -181,7 +178,7 @@ def _missing_answer(cells: pd.DataFrame, spec: Mapping[str, Any]) -> Row:
     if asks and status == "not_both":
         winner, loser = (name_by(side, side) for side in (asks.of, asks.over))
     else:
-        winner, loser = ", ".join(spec.get("devices") or ()), None
+        winner, loser = ", ".join(spec.devices or ()), None
     return {"kind": "missing", "main": True, "status": status, "winner": winner, "loser": loser, "reason": reason}
 
 

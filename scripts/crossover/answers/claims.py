@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -11,34 +10,35 @@ from crossover.answers.crossovers import caveats_of_series
 from crossover.answers.vocabulary import by_importance, flags_of
 from crossover.claims.claims import machines_of, single_line
 from crossover.claims.findings import NO_DATA, pinned
-from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin, read_claim
+from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin
+from crossover.config.study import Study
 from crossover.tables.frames import of_study, on_all_cores, records
 from crossover.tables.registry import DETERMINISTIC
 from crossover.tables.run_tables import RunTables
 
 
-def with_caveats(checked: pd.DataFrame, claims: Sequence[Mapping[str, Any]], tables: RunTables) -> pd.DataFrame:
-    """Table `claims`, the result of `check_claims` for these claims and tables, with column `caveats`."""
-    read = [read_claim(values, str(values["study"]), str(values["study"])) for values in claims]
-    judged = [(claim, machine) for claim in read for machine in machines_of(claim, tables)]
+def with_caveats(checked: pd.DataFrame, studies: Mapping[str, Study], tables: RunTables) -> pd.DataFrame:
+    """Table `claims`, the result of `check_claims` for these studies and tables, with column `caveats`."""
+    claims = [(study.name, claim) for study in studies.values() for claim in study.claims]
+    judged = [(*claim, machine) for claim in claims for machine in machines_of(*claim, tables)]
     caveats = [
-        [] if verdict == NO_DATA else by_importance(_caveats(claim, machine, tables))
-        for (claim, machine), verdict in zip(judged, checked["verdict"], strict=True)
+        [] if verdict == NO_DATA else by_importance(_caveats(*judgement, tables))
+        for judgement, verdict in zip(judged, checked["verdict"], strict=True)
     ]
     return checked.assign(caveats=pd.Series(caveats, checked.index, object))
 
 
-def _caveats(claim: Claim, machine: str, tables: RunTables) -> list[str]:
+def _caveats(study: str, claim: Claim, machine: str, tables: RunTables) -> list[str]:
     """Without those on the number of trials, of which the reason for the verdict speaks."""
     if isinstance(claim.form, CrossoverBetween):
         crossovers = tables.crossovers[tables.crossovers["machine"] == machine]
-        (line,) = records(single_line(crossovers, claim.study, claim.form).to_frame().T)
+        (line,) = records(single_line(crossovers, study, claim.form).to_frame().T)
         return caveats_of_series(line, tables)
     if not isinstance(claim.form, RatioWithin):
         return []  # the quality of a trained model does not depend on the load
     sides = claim.form.of, claim.form.over
     if {side.metric for side in sides} <= DETERMINISTIC.keys():
         return []
-    cells = on_all_cores(of_study(tables.cells, claim.study))
+    cells = on_all_cores(of_study(tables.cells, study))
     cells = cells[cells["machine"] == machine]
     return flags_of(pd.concat([pinned(cells, side.axes) for side in sides]))

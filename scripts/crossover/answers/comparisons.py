@@ -20,7 +20,7 @@ from crossover.answers.vocabulary import (
 from crossover.claims.cell_claims import interval_of_ratio, ratio_of_sides
 from crossover.claims.findings import NoFindingError
 from crossover.config.claim_forms import Side
-from crossover.config.studies import Asks
+from crossover.config.study import Asks, Study
 from crossover.config.words import (
     BASELINE,
     COPYING,
@@ -53,12 +53,12 @@ BOUND = 0.5
 """Share of a step above which loading or copying data counts as the bottleneck of the step."""
 
 
-def comparison_answers(tables: RunTables, spec: Mapping[str, Any], together: int) -> list[Row]:
+def comparison_answers(tables: RunTables, spec: Study, together: int) -> list[Row]:
     """The answers of a study without crossovers; `together` is its number of comparisons."""
     loading, ratios = _loading(tables, together), _ratios(tables, together)
-    if "latency" in spec["figures"]:
+    if "latency" in spec.figures:
         main = _latencies(tables)
-    elif "throughput" in spec["figures"]:
+    elif "throughput" in spec.figures:
         main = _for_each_device(tables.cells, lambda cells: _highest_throughput(cells, tables.measurements, together))
     elif loading or _has_one_cell_per_device(tables.cells):
         main = []

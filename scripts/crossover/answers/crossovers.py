@@ -20,7 +20,7 @@ from crossover.answers.vocabulary import (
     trials_columns,
     with_flags,
 )
-from crossover.config.studies import steps_of_run
+from crossover.config.study import Epochs, steps_of_run
 from crossover.config.words import (
     BASELINE_SETTINGS,
     COPYING,
@@ -50,7 +50,7 @@ from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.text import cores_text
 
-StepsPerRun = int | Mapping[str, int] | None
+StepsPerRun = int | Epochs | None
 
 RESIDENT = PROTOCOLS[0]
 

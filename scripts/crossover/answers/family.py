@@ -6,17 +6,16 @@ Remedies do not count: one is named only if it removes the largest part of a ste
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from crossover.answers.comparisons import comparison_answers
 from crossover.answers.machines import elsewhere_ratios
 from crossover.claims.cell_claims import ratio_of_sides, rests_on_latencies
 from crossover.claims.findings import NoFindingError
-from crossover.config.claim_forms import RatioWithin, claims_of, read_claim
+from crossover.config.claim_forms import RatioWithin
 from crossover.config.figure_kinds import asks_for_crossovers
-from crossover.config.studies import Asks
+from crossover.config.study import Study
 from crossover.config.words import BASELINE, FROM_HOST, PROTOCOLS, is_cpu, series_axes
 from crossover.statistics.crossovers import Line
 from crossover.statistics.family import holm
@@ -28,7 +27,7 @@ from crossover.tables.registry import DETERMINISTIC
 from crossover.tables.run_tables import RunTables
 
 
-def together_of(tables: RunTables, name: str, study: Mapping[str, Any], lines: Sequence[Line]) -> int:
+def together_of(tables: RunTables, name: str, study: Study, lines: Sequence[Line]) -> int:
     """The number of comparisons for which to correct each of a study's.
 
     `tables` are the study's, without crossovers, and with ratios and latencies that are not corrected. `lines` are
@@ -38,7 +37,7 @@ def together_of(tables: RunTables, name: str, study: Mapping[str, Any], lines: S
     stated = [line for line in lines if is_alone or not isinstance(line, ReferenceLine)]
     p_values = [
         *_of_crossovers(stated, study),
-        *(_of_elsewhere(tables, study["x_axis"]) if is_alone else ()),
+        *(_of_elsewhere(tables, study.x_axis) if is_alone else ()),
         *_of_mistakes(tables),
         *_of_claims(tables, name, study),
         *[math.nan] * _others(tables, study),
@@ -46,8 +45,8 @@ def together_of(tables: RunTables, name: str, study: Mapping[str, Any], lines: S
     return holm(p_values)
 
 
-def _of_crossovers(lines: Sequence[Line], study: Mapping[str, Any]) -> Iterator[float]:
-    if asks_for_crossovers(study["figures"]):
+def _of_crossovers(lines: Sequence[Line], study: Study) -> Iterator[float]:
+    if asks_for_crossovers(study.figures):
         yield from (p_value for line in lines if (p_value := line.p_value()) is not None)
 
 
@@ -63,29 +62,27 @@ def _of_mistakes(tables: RunTables) -> Iterator[float]:
         yield log_ratio.p_value() if is_in_its_direction else 1.0
 
 
-def _of_claims(tables: RunTables, name: str, study: Mapping[str, Any]) -> Iterator[float]:
+def _of_claims(tables: RunTables, name: str, study: Study) -> Iterator[float]:
     """Claims about ratios that are no other comparison: how surely each lies on its side of the nearest limit."""
-    for values in claims_of(name, study["published"], study["claims"]):
-        form = read_claim(values, name, name).form
+    for form in (claim.form for claim in study.claims):
         if not isinstance(form, RatioWithin) or rests_on_latencies(form):
             continue
         for machine in tables.measurements["machine"].unique():
             of_machine = tables.measurements[tables.measurements["machine"] == machine]
             try:
-                ratio, _ = ratio_of_sides(form.of, form.over, name, on_all_cores(of_machine), study["steps_per_run"])
+                ratio, _ = ratio_of_sides(form.of, form.over, name, on_all_cores(of_machine), study.steps_per_run)
             except NoFindingError:
                 continue
             if not isinstance(ratio, Interval):
                 yield max(ratio.p_value(math.log(limit)) for limit in (form.low, form.high) if limit)
 
 
-def _others(tables: RunTables, study: Mapping[str, Any]) -> int:
+def _others(tables: RunTables, study: Study) -> int:
     """The number of comparisons without a p-value of their own: they are corrected for, and never count as settled."""
-    lines = tables.measurements.drop_duplicates([*series_axes(study["x_axis"]), "device"])
-    asks = Asks.of_study(study)
-    asked = len(set(asks.metrics) - DETERMINISTIC.keys()) * len(lines) if asks else 0
+    lines = tables.measurements.drop_duplicates([*series_axes(study.x_axis), "device"])
+    asked = len(set(study.asks.metrics) - DETERMINISTIC.keys()) * len(lines) if study.asks else 0
     trained = int(len(tables.quality) > 0)
-    if asks_for_crossovers(study["figures"]):
+    if asks_for_crossovers(study.figures):
         ranked = {*tables.cells["machine"], *tables.reference_cells["machine"]}
         is_transfer = lines["protocol"].isin(FROM_HOST) & (lines["device"] != BASELINE)
         has_resident = (lines["protocol"] == PROTOCOLS[0]).any()

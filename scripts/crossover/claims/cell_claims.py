@@ -23,7 +23,7 @@ from crossover.claims.findings import (
     pinned,
 )
 from crossover.config.claim_forms import RatioWithin, SameQuality, Side
-from crossover.config.studies import steps_of_run
+from crossover.config.study import steps_of_run
 from crossover.config.words import BASELINE
 from crossover.config.workloads import workload_traits
 from crossover.statistics.intervals import INCONCLUSIVE, RESOLUTIONS, Interval, SampleMean, paired_ratio

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
 from crossover.claims.cell_claims import check_quality, check_ratio
 from crossover.claims.findings import Finding, NoFindingError, axes_label, check_single, judge, pinned
-from crossover.config.claim_forms import Claim, CrossoverBetween, Form, RatioWithin, SameQuality, read_claim
+from crossover.config.claim_forms import Claim, CrossoverBetween, Form, RatioWithin, SameQuality
+from crossover.config.study import Study
 from crossover.config.words import HERE
 from crossover.tables.frames import headline_rows, of_study, on_all_cores
 from crossover.tables.labels import axis_label, side_word
@@ -19,32 +19,27 @@ from crossover.text import listed, place_text
 
 
 def check_claims(
-    claims: Sequence[Mapping[str, Any]],
+    studies: Mapping[str, Study],
     tables: RunTables,
-    steps_per_run: Mapping[str, Any] | None = None,
     together: Mapping[str, int] | None = None,
 ) -> pd.DataFrame:
     """One row per claim and machine on which its study was measured, or with machine HERE if there is no such machine.
 
-    A claim has the keys of a claim in config/schema.yaml, and `study`. By study, `steps_per_run` has the steps of its
-    published run, and `together` the number of comparisons for which its ratios are corrected. Raises UserError if a
-    claim is malformed, or selects several cells for a side or several series.
+    By study, `together` has the number of comparisons for which its ratios are corrected. Raises UserError if a claim
+    selects several cells for a side or several series.
     """
     tables = replace(tables, measurements=on_all_cores(tables.measurements))
     rows = []
-    for number, values in enumerate(claims):
-        study = str(values["study"])
-        claim = read_claim(values, study, f"study '{study}': claims.{number}")
-        for machine in machines_of(claim, tables):
-            of_study = (steps_per_run or {}).get(study), (together or {}).get(study, 1)
-            finding = _check(claim, _of_machine(tables, machine), *of_study)
+    for study, claim in ((of, claim) for of in studies.values() for claim in of.claims):
+        for machine in machines_of(study.name, claim, tables):
+            finding = _check(study, claim, _of_machine(tables, machine), (together or {}).get(study.name, 1))
             rows.append(
                 {
-                    "study": study,
+                    "study": study.name,
                     "machine": machine,
                     "statement": claim.statement,
                     "source": claim.source,
-                    "published": claim.published,
+                    "published": claim.shown,
                     "measured": finding.measured,
                     "measured_low": finding.low,
                     "measured_high": finding.high,
@@ -52,7 +47,7 @@ def check_claims(
                     **_measure(claim.form),
                     "tested_low": getattr(claim.form, "low", None),
                     "tested_high": getattr(claim.form, "high", None),
-                    **_x_axis(claim, tables.crossovers),
+                    **_x_axis(study.name, claim, tables.crossovers),
                     "verdict": finding.verdict,
                     "reason": finding.reason,
                     "place": finding.place,
@@ -61,9 +56,9 @@ def check_claims(
     return table_of("claims", rows)
 
 
-def machines_of(claim: Claim, tables: RunTables) -> list[str]:
-    """The machines on which a claim is checked, or HERE if its study was not measured."""
-    studies = [claim.study, getattr(claim.form, "study", None)]
+def machines_of(study: str, claim: Claim, tables: RunTables) -> list[str]:
+    """The machines on which a study's claim is checked, or HERE if the study was not measured."""
+    studies = [study, getattr(claim.form, "study", None)]
     machines = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
     return list(dict.fromkeys(pd.concat(machines))) or [HERE]
 
@@ -74,13 +69,13 @@ def _of_machine(tables: RunTables, machine: str) -> RunTables:
     return replace(tables, **parts)
 
 
-def _check(claim: Claim, tables: RunTables, steps_per_run: Any, together: int) -> Finding:
+def _check(study: Study, claim: Claim, tables: RunTables, together: int) -> Finding:
     try:
         if isinstance(claim.form, CrossoverBetween):
-            return check_crossover(claim.form, claim.study, tables.crossovers)
+            return check_crossover(claim.form, study.name, tables.crossovers)
         if isinstance(claim.form, RatioWithin):
-            return check_ratio(claim.form, claim.study, tables.measurements, steps_per_run, together)
-        return check_quality(claim.form, claim.study, tables.quality)
+            return check_ratio(claim.form, study.name, tables.measurements, study.steps_per_run, together)
+        return check_quality(claim.form, study.name, tables.quality)
     except NoFindingError as error:
         return error.finding
 
@@ -102,8 +97,8 @@ def _measure(form: Form) -> dict[str, str | None]:
     }
 
 
-def _x_axis(claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
-    lines = of_study(crossovers, claim.study)
+def _x_axis(study: str, claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
+    lines = of_study(crossovers, study)
     if not isinstance(claim.form, CrossoverBetween) or lines.empty:
         return {}
     return {"x_axis": str(lines["x_axis"].iloc[0]), "unit": axis_label(dict(lines.iloc[0]))}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from crossover.claims.cell_claims import check_ratio
 from crossover.claims.findings import NoFindingError, pinned
-from crossover.config.claim_forms import RatioWithin, read_claim
+from crossover.config.claim_forms import RatioWithin
 from crossover.config.studies import Cell, Refinement
+from crossover.config.study import Study
 from crossover.config.words import AXES
 from crossover.statistics.intervals import INCONCLUSIVE
 from crossover.tables.frames import first_row, of_study, on_all_cores
@@ -18,23 +19,21 @@ from crossover.tables.registry import DETERMINISTIC
 
 
 def trials_of_claims(
-    claims: Iterable[Mapping[str, Any]],
+    studies: Mapping[str, Study],
     measurements: pd.DataFrame,
     stage: int,
     refinements: Mapping[str, Refinement],
     trials: Mapping[str, int],
-    steps_per_run: Mapping[str, Any],
 ) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
     """The numbers of the trials that a stage adds to each cell of inconclusive claims about ratios, and its decisions.
 
-    Stages are numbered from 1. There is a decision for each inconclusive claim and machine. Claims have the key
-    `study`; `refinements`, `trials` and `steps_per_run` are by study.
+    Stages are numbered from 1. There is a decision for each inconclusive claim and machine. `refinements` and `trials`
+    are by study.
     """
     wanted: dict[Cell, list[int]] = {}
     decisions = []
-    for values in claims:
-        study = str(values["study"])
-        form = read_claim(values, study, study).form
+    for study, claim in ((of.name, claim) for of in studies.values() for claim in of.claims):
+        form = claim.form
         if not isinstance(form, RatioWithin) or {form.of.metric, form.over.metric} <= DETERMINISTIC.keys():
             continue
         refinement = refinements[study]
@@ -44,7 +43,7 @@ def trials_of_claims(
         numbers = [*range(refinement.first(trials[study]) + 1, later_stages[stage] + 1)]
         for machine, rows in on_all_cores(of_study(measurements, study)).groupby("machine"):
             try:
-                finding = check_ratio(form, study, rows, steps_per_run[study])
+                finding = check_ratio(form, study, rows, studies[study].steps_per_run)
             except NoFindingError:
                 continue
             if finding.verdict == INCONCLUSIVE:
@@ -54,7 +53,7 @@ def trials_of_claims(
                     {
                         "study": study,
                         "machine": machine,
-                        "claim": values["statement"],
+                        "claim": claim.statement,
                         "ratio": finding.measured,
                         "interval": (finding.low, finding.high),
                         "decision": "add_trials",

@@ -6,19 +6,22 @@ Those of most numbers in `effort` and `largest_batch` are in studies.py.
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
 from crossover.config.key_types import (
     CONTROL,
+    KEYS,
     Count,
     Device,
+    EachOnce,
     Flag,
-    GivenKeys,
-    Keys,
     Matching,
     Mode,
     NodeClassName,
@@ -29,7 +32,6 @@ from crossover.config.key_types import (
     Protocol,
     Seconds,
     Seed,
-    Set,
     Several,
     Share,
     SizeName,
@@ -41,12 +43,12 @@ from crossover.config.key_types import (
 )
 from crossover.config.models import DEFAULT_BATCH_SIZE, DEFAULT_BATCH_SIZES, DEFAULT_SIZES, FORMS, MODES
 from crossover.config.options import memory_size
-from crossover.config.studies import PRESETS, BatchSearch, Effort
-from crossover.config.study_keys import DATA, Data, RefinementKeys, XAxis
+from crossover.config.studies import PRESETS, BatchSearch, Effort, Refinement
+from crossover.config.study import DATA, Data, XAxis
 from crossover.text import listed
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class EffortKeys(Effort):
     """Keys of `effort`."""
 
@@ -54,19 +56,21 @@ class EffortKeys(Effort):
         default="default",
         metadata={"description": "Preset for the numbers that are not given."},
     )
-    refinement: Annotated[Any, PartOf(RefinementKeys)] = field(
+    refinement: Annotated[Mapping[str, Any], PartOf(Refinement)] = field(
         default_factory=dict,
         metadata={"description": "Additional measurements that narrow crossovers down."},
     )
 
 
-class Disc(Keys):
-    points: Count = Field(1000, description="Number of points.")
-    seed: Seed = Field(0, description="Seed of the generator.")
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Disc:
+    points: Count = Field(default=1000, description="Number of points.")
+    seed: Seed = Field(default=0, description="Seed of the generator.")
 
 
-class Digits(Keys):
-    seed: Seed = Field(0, description="Seed of the row order.")
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Digits:
+    seed: Seed = Field(default=0, description="Seed of the row order.")
 
 
 def _is_file(path: str) -> str:
@@ -84,37 +88,41 @@ def _is_folder(path: str) -> str:
 DataPath = Annotated[str, Matching(rf"(?=.*\S)[^{CONTROL}]+", "a path of at most 250 characters", 250)]
 
 
-class HiggsFiles(Keys):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class HiggsFiles:
     signal: Annotated[DataPath, AfterValidator(_is_file)] = Field(
         description="Path of the signal file (ggH125_ZZ4lep in the lesson)."
     )
     background: Annotated[DataPath, AfterValidator(_is_file)] = Field(
         description="Path of the background file (llll in the lesson)."
     )
-    columns: Annotated[Set[Text], Field(min_length=2, max_length=2)] = Field(
-        ["lep_pt_1", "lep_pt_2"], description="Names of the two feature columns."
+    columns: Annotated[tuple[Text, ...], Field(min_length=2, max_length=2), EachOnce()] = Field(
+        default=("lep_pt_1", "lep_pt_2"), description="Names of the two feature columns."
     )
-    test_share: Share = Field(0.33, description="Share of rows held out from training.")
+    test_share: Share = Field(default=0.33, description="Share of rows held out from training.")
 
 
-class Higgs(Keys):
-    rows: Count = Field(469_000, description="Number of generated rows.")
-    positive_share: Share = Field(0.24, description="Share of signal rows among generated rows.")
-    seed: Seed = Field(492, description="Seed of the generator, or of the split of the real files.")
-    csv: HiggsFiles | None = Field(None, description="The real files, or null to generate the data.")
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Higgs:
+    rows: Count = Field(default=469_000, description="Number of generated rows.")
+    positive_share: Share = Field(default=0.24, description="Share of signal rows among generated rows.")
+    seed: Seed = Field(default=492, description="Seed of the generator, or of the split of the real files.")
+    csv: HiggsFiles | None = Field(default=None, description="The real files, or null to generate the data.")
 
 
-class Mnist(Keys):
-    rows: Count = Field(60_000, description="Number of generated rows, made from scikit-learn's 1797 digits.")
-    seed: Seed = Field(0, description="Seed of the generator.")
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Mnist:
+    rows: Count = Field(default=60_000, description="Number of generated rows, made from scikit-learn's 1797 digits.")
+    seed: Seed = Field(default=0, description="Seed of the generator.")
     folder: Annotated[DataPath, AfterValidator(_is_folder)] | None = Field(
-        None,
+        default=None,
         description="Folder of MNIST's train-images-idx3-ubyte and train-labels-idx1-ubyte, which may be compressed "
         "(.gz); null to generate the data.",
     )
 
 
-class Datasets(Keys):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Datasets:
     disc: Disc = Field(
         default_factory=Disc,
         description="Points in the unit square, labelled by whether they lie in a disc around the origin.",
@@ -133,18 +141,28 @@ class Datasets(Keys):
     )
 
 
-class Prices(GivenKeys):
+class Prices(BaseModel):
     """Keys of `prices`; a key that is not a field is the name of a reference."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False, defer_build=True)
     __pydantic_extra__: dict[str, Price | None]
 
-    here: Price | None = Field(None, description="Price per hour of this machine, for devices without their own price.")
-    cpu: Price | None = Field(None, description="Price per hour of a machine without an accelerator.")
-    cuda: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
-    mps: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
-    xpu: Price | None = Field(None, description="Price per hour of a machine with one accelerator of this kind.")
-    currency: Text | None = Field(None, description="Currency of the prices, shown in the report; null for none.")
+    here: Price | None = Field(
+        default=None, description="Price per hour of this machine, for devices without their own price."
+    )
+    cpu: Price | None = Field(default=None, description="Price per hour of a machine without an accelerator.")
+    cuda: Price | None = Field(
+        default=None, description="Price per hour of a machine with one accelerator of this kind."
+    )
+    mps: Price | None = Field(
+        default=None, description="Price per hour of a machine with one accelerator of this kind."
+    )
+    xpu: Price | None = Field(
+        default=None, description="Price per hour of a machine with one accelerator of this kind."
+    )
+    currency: Text | None = Field(
+        default=None, description="Currency of the prices, shown in the report; null for none."
+    )
 
 
 def _is_memory_size(size: int | str) -> int | str:
@@ -155,7 +173,7 @@ def _is_memory_size(size: int | str) -> int | str:
     return size
 
 
-@dataclass(frozen=True)
+@plain_dataclass(frozen=True)
 class BatchSearchKeys(BatchSearch):
     """Keys of `largest_batch`."""
 
@@ -168,47 +186,52 @@ class BatchSearchKeys(BatchSearch):
     )
 
 
-class NodeClass(GivenKeys):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class NodeClass:
     devices: Several[Device] | None = Field(
-        None, description="Devices to measure on these nodes; null for the run's devices."
+        default=None, description="Devices to measure on these nodes; null for the run's devices."
     )
-    slurm_partition: SlurmName = Field("", description="Slurm partition of these nodes, for CPU and GPU cells.")
-    slurm_account: SlurmName = Field("", description="Slurm account to charge.")
+    slurm_partition: SlurmName = Field(default="", description="Slurm partition of these nodes, for CPU and GPU cells.")
+    slurm_account: SlurmName = Field(default="", description="Slurm account to charge.")
     gpu_model: SlurmName = Field(
-        "",
+        default="",
         description="GPU type that a GPU cell requests, as the cluster names it. A CPU cell requests no GPU, so "
         "select its nodes by partition or constraint.",
     )
     constraint: Annotated[
         str, Matching(r"[\w.,&|()*\[\]-]+", "names of letters, digits and . _ -, joined by , & | ( ) [ ] *")
-    ] = Field("", description="Features that a node must have, in Slurm's syntax.")
-    qos: SlurmName = Field("", description="Slurm quality of service of the jobs.")
+    ] = Field(default="", description="Features that a node must have, in Slurm's syntax.")
+    qos: SlurmName = Field(default="", description="Slurm quality of service of the jobs.")
     cores: Threads = Field(
-        1,
+        default=1,
         description='CPUs of one of these nodes, as Slurm counts them (`sinfo --format "%P %c"`; these may be hardware '
         "threads). A CPU cell requests them all, and may end with an error if its node has more. By default, the "
         "number that Slurm reports for the profile's partition.",
     )
 
 
-class Cluster(Keys):
-    classes: Annotated[dict[NodeClassName, NodeClass], Field(min_length=1)] | None = Field(
-        None,
+NodeClasses = Annotated[dict[NodeClassName, Annotated[Mapping[str, Any], PartOf(NodeClass)]], Field(min_length=1)]
+
+
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Cluster:
+    classes: NodeClasses | None = Field(
+        default=None,
         description="Classes of a cluster's nodes, by name, each with the resources that its jobs request. A cell is "
         "measured on each class that has its device. Null if all nodes are the same.",
     )
     several_hosts: Flag = Field(
-        False,
+        default=False,
         description="Whether rows may come from several hosts. These must have the same CPU and, for each device, the "
         "same hardware and software. Always allowed on a cluster.",
     )
     side_by_side: Flag = Field(
-        True,
+        default=True,
         description="Whether cells on several GPUs of a machine run at once; `false` measures them one at a time. On a "
         "cluster, the profile decides instead which jobs share a node.",
     )
     check_devices: Flag = Field(
-        True,
+        default=True,
         description="Whether a device that this machine lacks is an error. Set to `false` to plan or report the "
         "measurements of another machine.",
     )
@@ -240,101 +263,102 @@ ReferenceName = Annotated[
 ]
 
 
-class ConfigKeys(Keys):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class ConfigKeys:
     """Keys of config/config.yaml and of files given with --configfile."""
 
     studies: OneOrSeveral[StudyName] = Field(
-        ["disc_depth", "hsf_width", "efficientnet_latency"],
+        default=("disc_depth", "hsf_width", "efficientnet_latency"),
         description="Studies to run: names of files in config/studies/, or paths of your own, such as my_study.yaml.",
     )
     overrides: dict[StudyName, dict[str, Any]] = Field(
-        {}, description="Keys of a study that replace those in its file, by its name in `studies`."
+        default_factory=dict, description="Keys of a study that replace those in its file, by its name in `studies`."
     )
     model: Text | None = Field(
-        None, description=f"A model of your own, which is then the only study: {FORMS}; null for none."
+        default=None, description=f"A model of your own, which is then the only study: {FORMS}; null for none."
     )
     mode: Mode | None = Field(
-        None, description=f"What a step of `model` does; null for `{MODES[0]}`, or what the study says."
+        default=None, description=f"What a step of `model` does; null for `{MODES[0]}`, or what the study says."
     )
     sizes: OneOrSeveral[Count | SizeName] | None = Field(
-        None,
+        default=None,
         description="Sizes of `model`, as numbers or names, or of the only study. Null takes SIZES of the model's "
         f"file, or else {listed([str(size) for size in DEFAULT_SIZES])}. A model without an argument for its size has "
         "a single size.",
     )
     batch_size: Count | None = Field(
-        None,
+        default=None,
         description=f"Samples in a step of `model` or of the only study. Null takes {DEFAULT_BATCH_SIZE}; or "
         f"{listed([str(size) for size in DEFAULT_BATCH_SIZES])}, if the batch size is the model's only argument.",
     )
     batch_sizes: OneOrSeveral[Count] | None = Field(
-        None, description="Batch sizes of `model` or of the only study, in place of `batch_size`, or null."
+        default=None, description="Batch sizes of `model` or of the only study, in place of `batch_size`, or null."
     )
     protocols: OneOrSeveral[Protocol] | None = Field(
-        None,
+        default=None,
         description="What a step of `model` or of the only study includes, as in a study; null for `resident`, or what "
         "the study says.",
     )
     steps_per_run: Count | None = Field(
-        None,
+        default=None,
         description="Number of steps in a whole run of `model` or of the only study, for answers that include "
         "start-up; null for none, or what the study says.",
     )
     x_axis: XAxis | None = Field(
-        None,
+        default=None,
         description="The x axis of the crossovers of `model` or of the only study. For a model, null takes the batch "
         "size if there is one size and several batch sizes, otherwise the size (parameters if sizes are names).",
     )
-    data: Data | None = Field(None, description=DATA)
+    data: Data | None = Field(default=None, description=DATA)
     devices: Literal["auto"] | OneOrSeveral[Device] = Field(
-        "auto",
+        default="auto",
         description="Devices to measure. `auto` takes the CPU and this machine's accelerator. On a cluster, it takes "
         "the CPU, and CUDA if Slurm knows a node with a GPU.",
     )
     reference: Text | Several[Text] = Field(
-        "auto",
+        default="auto",
         description="References (machines measured elsewhere) to compare this machine with, by name or folder. `auto` "
         "takes those in config/reference/ if the run measures no accelerator; `none` takes none.",
     )
-    effort: PresetName | Annotated[Any, PartOf(EffortKeys)] = Field(
-        "default",
+    effort: PresetName | Annotated[Mapping[str, Any], PartOf(EffortKeys)] = Field(
+        default="default",
         description="How long a trial warms up and measures, and how precisely crossovers are narrowed down. A "
         f"preset ({', '.join(PRESETS)}), or a mapping of the numbers that differ from the preset given as its key "
         "`preset`.",
     )
     trials: Trials | None = Field(
-        None,
+        default=None,
         description="Number of trials of each cell, each in its own process, in interleaved rounds. In a study of "
         "crossovers, cells on which no crossover depends may get fewer (see `first_trials`). Null takes the preset's "
         f"({', '.join(f'{name} {preset.trials}' for name, preset in PRESETS.items())}).",
     )
     seed: Seed = Field(
-        0,
+        default=0,
         description="Seed of weights, data order and the order of cells within a round; trial t uses seed + t.",
     )
-    results: ResultsPath = Field("results", description="Folder for everything that a run writes.")
+    results: ResultsPath = Field(default="results", description="Folder for everything that a run writes.")
     cpu_threads: Literal["auto"] | Threads = Field(
-        "auto",
+        default="auto",
         description="Threads of torch in a CPU trial; `auto` takes all physical cores that the job may use, "
         "regardless of --cores.",
     )
     time_limit_s: Seconds = Field(
-        300.0,
+        default=300.0,
         description="Time limit of a trial, a training or a try of a search, in seconds. A job ends earlier if its "
         "first steps show that it would reach the limit.",
     )
     repeat_disturbed: Annotated[int, Field(strict=True, ge=0, le=5)] = Field(
-        1,
+        default=1,
         description="Maximum number of times that a disturbed trial is measured again at the end of a run. Other "
         "programs on its cores or a GPU that clocked down, for example, disturb a trial. The least disturbed row is "
         "used; all stay in the results folder.",
     )
     datasets: Datasets = Field(default_factory=Datasets, description="How the datasets are made.")
     name: ReferenceName = Field(
-        "mine", description="Name for this machine in the reference that `snakemake export_reference` writes."
+        default="mine", description="Name for this machine in the reference that `snakemake export_reference` writes."
     )
-    prices: Prices | None = Field(
-        None,
+    prices: Annotated[Mapping[str, Any], PartOf(Prices)] | None = Field(
+        default=None,
         description="Price per hour of whole machines, for crossovers and a ranking by cost; null for none. Keys are "
         "`here`, devices, names of references, and `currency`.",
     )

@@ -10,7 +10,8 @@ from typing import Any
 
 from crossover.config.config_keys import ConfigKeys
 from crossover.config.effects import check_effects
-from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement, Study, effort_of
+from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement
+from crossover.config.study import Study, effort_of
 from crossover.config.study_files import OF_ONE_STUDY, read_study, study_file, study_names, study_of_model
 from crossover.config.validation import Layer, Locator, check, joined
 from crossover.config.words import HERE
@@ -59,7 +60,7 @@ class Configuration:
 def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     """Read and check a config, in which later layers override earlier ones, and its studies; raises UserError."""
     locate = Locator(layers)
-    complete = check(_merged(layers), ConfigKeys, locate)
+    complete = asdict(check(_merged(layers), ConfigKeys, locate))
     _check_of_one_study(complete, locate)
     complete, effort, refinement = _with_preset(complete)
     _check_results(complete["results"], folder.parent, locate)

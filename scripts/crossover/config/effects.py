@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crossover.config.figure_kinds import asks_for_crossovers
-from crossover.config.studies import CAPS, Study
+from crossover.config.studies import CAPS
+from crossover.config.study import Study
 from crossover.config.validation import Layer
 from crossover.config.workloads import workload_traits
 from crossover.errors import UserError

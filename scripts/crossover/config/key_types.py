@@ -16,7 +16,7 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
-    model_serializer,
+    TypeAdapter,
 )
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
@@ -67,10 +67,21 @@ class Matching:
         return {"type": "string", "title": self.title}
 
 
-def _each_once(values: list[T]) -> list[T]:
-    if len({(type(value), value) for value in values}) < len(values):
-        raise problem(f"{shown_value(values)} has a repeated value; allowed: each value once")
-    return values
+class EachOnce:
+    """Annotation for a list without repeated values."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def check(self, values: tuple[T, ...]) -> tuple[T, ...]:
+        if len({(type(value), value) for value in values}) < len(values):
+            raise problem(f"{shown_value([*values])} has a repeated value; allowed: each value once")
+        return values
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "uniqueItems": True}
 
 
 def _as_list(values: Any) -> Any:
@@ -84,24 +95,15 @@ def _one_name(text: str) -> str:
     return text
 
 
-def _ascending(ends: list[float]) -> list[float]:
+def _ascending(ends: tuple[float, ...]) -> tuple[float, ...]:
     if ends[0] > ends[1]:
         raise problem(f"[{ends[0]:g}, {ends[1]:g}] is reversed; allowed: lowest, highest")
     return ends
 
 
-def _without_defaults(schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-    rule = handler.resolve_ref_schema(handler(schema))
-    properties = {
-        key: {word: value for word, value in part.items() if word != "default"}
-        for key, part in rule["properties"].items()
-    }
-    return {**rule, "properties": properties}
-
-
 @dataclass(frozen=True)
 class PartOf:
-    """Annotation for a mapping of a dataclass's fields, all optional; only the given ones are kept."""
+    """Annotation for a mapping of the fields of a dataclass or model, all optional; only the given ones are kept."""
 
     kind: type
 
@@ -114,13 +116,23 @@ class PartOf:
 
     def check(self, values: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
         checked = handler(values)
-        return {name: getattr(checked, name) for name in values}
+        known = dict(checked) if isinstance(checked, BaseModel) else vars(checked)
+        return {name: known[name] for name in values}
 
-    __get_pydantic_json_schema__ = staticmethod(_without_defaults)
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        rule = handler.resolve_ref_schema(handler(schema))
+        parts = {
+            key: {word: value for word, value in part.items() if word != "default"}
+            for key, part in rule["properties"].items()
+        }
+        return {**rule, "properties": parts}
 
 
-Set = Annotated[list[T], AfterValidator(_each_once), Field(json_schema_extra={"uniqueItems": True})]
-Several = Annotated[Set[T], Field(min_length=1)]
+Set = Annotated[tuple[T, ...], EachOnce()]
+Several = Annotated[tuple[T, ...], Field(min_length=1), EachOnce()]
+TwoOrMore = Annotated[tuple[T, ...], Field(min_length=2), EachOnce()]
 OneOrSeveral = Annotated[Several[T], BeforeValidator(_as_list)]
 """A list as in `Several`, or a single value, such as `devices=cpu` on the command line."""
 
@@ -143,7 +155,7 @@ Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Price = Annotated[float, Field(strict=True, ge=1e-6, le=MOST)]
 Published = Annotated[float, Field(strict=True, gt=0, le=MOST_PUBLISHED)]
 Positive = Annotated[float, Field(strict=True, gt=0, le=MOST)]
-Range = Annotated[list[Published], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
+Range = Annotated[tuple[Published, ...], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
 Flag = Annotated[bool, Field(strict=True)]
 Device = Annotated[str, OneOf(DEVICES)]
 Protocol = Annotated[str, OneOf(PROTOCOLS)]
@@ -154,21 +166,9 @@ PresetName = Annotated[str, OneOf(tuple(PRESETS))]
 CoreCount = Annotated[str, OneOf((HALF,))] | Threads
 
 
-class Keys(BaseModel):
-    """Base class of mappings, which by default allow no keys other than their fields."""
-
-    # Deferred, since validators are needed only for a whole config or study; building all would take twice as long.
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
-
-
-class GivenKeys(Keys):
-    """Base class of mappings whose dump has only the keys that were given."""
-
-    @model_serializer(mode="wrap")
-    def _given(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        return {key: value for key, value in handler(self).items() if key in self.model_fields_set}
-
-    __get_pydantic_json_schema__ = staticmethod(_without_defaults)
+# Deferred, since validators are needed only for a whole config or study; building all would take twice as long.
+KEYS = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
+"""Settings of a pydantic dataclass whose fields are the keys of a mapping, which allows no other keys."""
 
 
 class _Schema(GenerateJsonSchema):
@@ -179,9 +179,15 @@ class _Schema(GenerateJsonSchema):
 
 
 @cache
-def json_schema(keys: type[BaseModel]) -> dict[str, Any]:
+def checker(kind: Any) -> TypeAdapter[Any]:
+    """What checks values against a dataclass, whose validators are built once."""
+    return TypeAdapter(kind)
+
+
+@cache
+def json_schema(kind: Any) -> dict[str, Any]:
     """The JSON schema of a mapping, with references resolved."""
-    schema = keys.model_json_schema(schema_generator=_Schema)
+    schema = checker(kind).json_schema(schema_generator=_Schema)
     definitions = schema.pop("$defs", {})
 
     def inlined(node: Any) -> Any:

@@ -1,20 +1,17 @@
-"""Studies, their cells, and the effort of a run.
+"""Cells, and the numbers that a config sets: effort, refinement, search for the largest batch, trainings.
 
-Plain values without dependencies, which a measuring process can import quickly.
+Plain values without dependencies, which a measuring process can import quickly. `crossover.config.study` has the rest.
 """
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from crossover.config.models import Model
-from crossover.config.words import AXES, BASELINE, CPU_THREADS, CUDA_GRAPH, HERE, PLAIN, X_AXES, is_cpu, threads_of_side
-from crossover.errors import UserError
+from crossover.config.words import AXES, HERE, PLAIN, is_cpu
 
 MOST = 1_000_000_000
 MOST_SEED = 2_000_000_000
@@ -130,8 +127,15 @@ class Refinement:
         ge=0,
         le=MOST_TRIALS,
     )
-    pairs: tuple[str, ...] = ("device",)
-    """Kinds of comparison whose crossovers are narrowed down; a study with `candidates` adds `best`."""
+    pairs: tuple[Literal["device", "precision", "execution"], ...] = field(
+        default=("device",),
+        metadata={
+            "min_length": 1,
+            "description": "Which crossovers in time to narrow down: `device`, each accelerator and the CPU; "
+            "`precision`, fp32 and each other precision on one device; `execution`, eager and each other execution on "
+            "one device.",
+        },
+    )
     first_trials: int = number(
         3,
         "Number of initial trials of every size. The remaining `trials` go to the sizes on which a crossover depends, "
@@ -216,68 +220,6 @@ class Quality:
 
 
 @dataclass(frozen=True)
-class Asks:
-    """A study's key `asks`: the axes that select its two sides, and the metrics to compare."""
-
-    of: Mapping[str, Any]
-    over: Mapping[str, Any]
-    metrics: Sequence[str]
-
-    @classmethod
-    def of_study(cls, study: Mapping[str, Any]) -> Asks | None:
-        """The value of `asks` among a study's keys; None if it is not given."""
-        return cls(**study["asks"]) if study.get("asks") else None
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Configurations among which each device's best one is found: those of the study's grid, and additional ones."""
-
-    sizes: Sequence[int]
-    batch_sizes: Sequence[int]
-    executions: Sequence[str]
-    precisions: Sequence[str]
-    """Precisions that count as equally accurate; others are not candidates."""
-    protocols: Sequence[str]
-    cpu_variants: Sequence[str]
-    cpu_threads: Sequence[int | str]
-    own_executions: Sequence[str]
-    own_precisions: Sequence[str]
-    own_variants: Sequence[str]
-    own_threads: Sequence[int | str]
-
-    @classmethod
-    def of(cls, study: Mapping[str, Any]) -> Candidates | None:
-        """The candidates from a study's keys; None if `candidates` is not given."""
-        if not study.get("candidates"):
-            return None
-        candidates = study["candidates"]
-        return cls(
-            sizes=candidates.get("sizes") or study["sizes"],
-            batch_sizes=candidates.get("batch_sizes") or study["batch_sizes"],
-            executions=candidates.get("executions", ()),
-            precisions=candidates.get("precisions") or study["precisions"][:1],
-            protocols=candidates.get("protocols") or study["protocols"],
-            cpu_variants=candidates.get("cpu_variants", ()),
-            cpu_threads=candidates.get("cpu_threads", ()),
-            own_executions=study["executions"],
-            own_precisions=study["precisions"],
-            own_variants=study["variants"],
-            own_threads=study["cpu_threads"],
-        )
-
-    def has_own(self, execution: str, precision: str, variant: str, device: str) -> bool:
-        """Whether the study's grid has cells with this execution, precision, variant and side."""
-        threads = threads_of_side(device)
-        return (
-            execution in self.own_executions
-            and precision in self.own_precisions
-            and variant in self.own_variants
-            and (threads is None or threads in self.own_threads)
-        )
-
-
-@dataclass(frozen=True)
 class Cell:
     """A configuration to measure: a value on each axis."""
 
@@ -313,179 +255,6 @@ SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
 SEARCH_VERSION = 1
 """Version of the keys in a search's file."""
 TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
-
-
-@dataclass(frozen=True)
-class Study:
-    """A question with its grid and settings. `crossover.config.study_keys.StudyKeys` describes each key."""
-
-    name: str
-    title: str
-    question: str
-    workload: str
-    sizes: tuple[int, ...]
-    batch_sizes: tuple[int, ...]
-    protocols: tuple[str, ...]
-    precisions: tuple[str, ...]
-    executions: tuple[str, ...]
-    variants: tuple[str, ...] = (PLAIN,)
-    devices: tuple[str, ...] | None = None
-    cpu_threads: tuple[int | str, ...] = ()
-    x_axis: str = "size"
-    figures: tuple[str, ...] = ("times",)
-    effort: Mapping[str, Any] = field(default_factory=dict)
-    trials: int | None = None
-    refinement: Mapping[str, Any] | None = field(default_factory=dict)
-    candidates: Mapping[str, Any] | None = None
-    time_limit_s: float | None = None
-    mem_mb: int | None = None
-    latency_steps: int = 0
-    latency_mistakes: bool = False
-    largest_batch: bool = False
-    asks: Mapping[str, Any] | None = None
-    steps_per_run: int | Mapping[str, int] | None = None
-    published: Mapping[str, Any] | None = None
-    claims: tuple[Mapping[str, Any], ...] = ()
-    timed: bool = True
-    quality: Mapping[str, Any] | None = None
-    model: Model | None = None
-
-    @property
-    def points(self) -> tuple[int | str, ...]:
-        """The points on the x axis; for `cpu_threads`, without the point for all cores."""
-        if self.x_axis == CPU_THREADS:
-            return self.cpu_threads
-        return self.batch_sizes if self.x_axis == "batch_size" else self.sizes
-
-    def devices_among(self, devices: Sequence[str]) -> list[str]:
-        """The run's devices that the study measures on."""
-        return [device for device in devices if self.devices is None or device in self.devices]
-
-    def sides_among(self, devices: Sequence[str]) -> list[str]:
-        """The run's devices that the study measures on, with the CPU on fewer cores after the CPU."""
-        fewer = [f"{BASELINE}-{threads}" for threads in self.cpu_threads]
-        return [
-            side for device in self.devices_among(devices) for side in (device, *(fewer if device == BASELINE else ()))
-        ]
-
-    def cells(self, devices: Sequence[str]) -> list[Cell]:
-        """The study's grid on the run's devices; empty if the study times nothing."""
-        axes = (self.variants, self.protocols, self.batch_sizes, self.precisions, self.executions, self.sizes)
-        grid = product(*axes, self.sides_among(devices) if self.timed else ())
-        return [
-            Cell(
-                self.name,
-                self.workload,
-                protocol,
-                batch_size,
-                precision,
-                execution,
-                size,
-                device,
-                variant,
-                model=self.model,
-            )
-            for variant, protocol, batch_size, precision, execution, size, device in grid
-        ]
-
-
-def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """The cells that a study's `candidates` add to its grid."""
-    candidates = Candidates.of(vars(study))
-    if candidates is None:
-        return []
-    widened = replace(
-        study,
-        sizes=tuple(candidates.sizes),
-        batch_sizes=tuple(candidates.batch_sizes),
-        protocols=tuple(candidates.protocols),
-        precisions=tuple(candidates.precisions),
-        executions=tuple(dict.fromkeys([*study.executions, *candidates.executions])),
-        variants=tuple(dict.fromkeys([*study.variants, *candidates.cpu_variants])),
-        cpu_threads=tuple(dict.fromkeys([*study.cpu_threads, *candidates.cpu_threads])),
-    )
-    grid = {*study.cells(devices)}
-    return [
-        cell
-        for cell in widened.cells(devices)
-        if cell not in grid
-        and not (cell.execution == CUDA_GRAPH and is_cpu(cell.device))
-        and (cell.variant in study.variants or is_cpu(cell.device))
-        and (threads_of_side(cell.device) is None or cell.execution in study.executions)
-    ]
-
-
-def quality_of(study: Study) -> Quality | None:
-    """Settings of a study's trainings; None if it trains no models."""
-    return None if study.quality is None else Quality(**study.quality)
-
-
-def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
-    """Cells whose models a study trains. Protocol, execution and threads are fixed; models do not depend on them."""
-    if study.quality is None:
-        return []
-    return replace(study, timed=True, protocols=("resident",), executions=("eager",), cpu_threads=()).cells(devices)
-
-
-def effort_of(study: Study, run: Effort) -> Effort:
-    """The effort of a study's trials: the run's, except for numbers that the study sets (or lowers, if in CAPS)."""
-    numbers = {key: min(value, getattr(run, key)) if key in CAPS else value for key, value in study.effort.items()}
-    return replace(run, **numbers)
-
-
-def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:
-    """Raise UserError if no study measures on any of the run's devices."""
-    if not any(study.devices_among(devices) for study in studies):
-        wanted = "; ".join(f"{study.name}: {', '.join(study.devices or ())}" for study in studies)
-        raise UserError(
-            f"studies: none measures on a device of this run ({', '.join(devices)}); devices of the studies: {wanted}; "
-            "choose another study or machine, or edit `devices` in the study's file"
-        )
-
-
-LEAST_OF_MAP = 3
-"""Minimum number of values on each axis of a map of speed-ups."""
-
-
-def second_axis(study: Mapping[str, Any]) -> str | None:
-    """The second axis of a study's map of speed-ups; None if an axis has fewer than LEAST_OF_MAP values."""
-    others = [*study["cpu_threads"], "all"] if study["x_axis"] == CPU_THREADS else study["batch_sizes"]
-    if min(len(study["sizes"]), len(others)) < LEAST_OF_MAP:
-        return None
-    return "batch_size" if X_AXES[study["x_axis"]] == "size" else "size"
-
-
-def steps_of_run(steps_per_run: int | Mapping[str, int] | None, batch_size: int) -> int | None:
-    """Number of steps of a whole run at a batch size; None without `steps_per_run`."""
-    if isinstance(steps_per_run, Mapping):
-        return steps_per_run["epochs"] * math.ceil(steps_per_run["samples"] / batch_size)
-    return steps_per_run
-
-
-PREVIEW_SIZES = 5
-"""Number of points for a study's first answer: both ends, the middle and the quarters."""
-
-
-def preview(study: Study) -> Study:
-    """The part of a study that is measured for its first answer.
-
-    It has PREVIEW_SIZES points of the x axis and one value of most other axes. A study with few points is not reduced.
-    """
-    points = study.points if study.x_axis == CPU_THREADS else tuple(sorted(study.points))
-    if len(points) <= PREVIEW_SIZES:
-        return study
-    gaps = PREVIEW_SIZES - 1
-    few = tuple(points[round(number * (len(points) - 1) / gaps)] for number in range(PREVIEW_SIZES))
-    along = {CPU_THREADS: "cpu_threads", "batch_size": "batch_sizes"}.get(study.x_axis, "sizes")
-    first: dict[str, Any] = {"sizes": study.sizes[:1], "batch_sizes": study.batch_sizes[:1]}
-    return replace(
-        study,
-        **{**first, along: few},
-        protocols=study.protocols[:1],
-        precisions=study.precisions[:1],
-        executions=study.executions[:1],
-        variants=study.variants[:1],
-    )
 
 
 def in_rounds(

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from crossover.config.claim_forms import check_claims_of, off_grid
+from crossover.config.claim_checks import check_claims_of, off_grid
 from crossover.config.models import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_BATCH_SIZES,
@@ -21,8 +21,8 @@ from crossover.config.models import (
 )
 from crossover.config.published_rows import read_published_rows
 from crossover.config.signatures import FUNCTION_SIGNATURE, WITHOUT_BATCH
-from crossover.config.studies import LATENCY_STEPS_MIN, Asks, Candidates, Study, cells_of_candidates
-from crossover.config.study_keys import StudyKeys
+from crossover.config.studies import LATENCY_STEPS_MIN
+from crossover.config.study import Published, PublishedRows, Study, StudyFile, cells_of_candidates
 from crossover.config.table_files import read_table
 from crossover.config.validation import Layer, Locator, check, read_mapping
 from crossover.config.words import (
@@ -39,6 +39,8 @@ from crossover.config.words import (
 from crossover.config.workloads import OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
 from crossover.errors import UserError, allowed_names, shown_path
 from crossover.text import listed
+
+LISTS = (list, tuple)
 
 DIGITS_ROWS = 1797
 """Rows of dataset `digits`, which the config cannot change."""
@@ -62,8 +64,8 @@ def read_study(name: str, folder: Path, config: Mapping[str, Any], locate: Locat
     layers = _layers_of_file(file, [*_overrides(name, config, locate), *_of_one_study(config, locate)])
     study = _complete(file.stem, layers, file.parent)
     _check(study, Locator(layers), config["datasets"])
-    if study.published and study.published["results"]:
-        study = _with_results(study, [file.parent, folder / "published"], shown_path(file))
+    if study.published and study.published.results:
+        study = _with_results(study, study.published, [file.parent, folder / "published"], shown_path(file))
     try:
         check_claims_of(study, shown_path(file), names, lambda other: _read(study_file(other, folder)))
     except UserError as error:
@@ -135,7 +137,7 @@ def _candidates_within(candidates: Mapping[str, Any], changed: Mapping[str, Any]
     """The candidates at those of their points that a changed grid still has; at all points if too few are left."""
     kept = dict(candidates)
     for key, least in (("sizes", 2), ("batch_sizes", 1), ("protocols", 1)):
-        if isinstance(points := kept.get(key), list) and isinstance(changed.get(key), list):
+        if isinstance(points := kept.get(key), LISTS) and isinstance(changed.get(key), LISTS):
             kept[key] = [point for point in points if point in changed[key]]
             if len(kept[key]) < least:
                 del kept[key]
@@ -151,52 +153,51 @@ def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
         declared = declared_sizes(model)
         model = replace(model, may_refuse=declared is None and "sizes" not in given)
         values = {**_defaults_for(model, declared or DEFAULT_SIZES, given), **given}
-    complete = check(values, StudyKeys, locate)
-    for problem in _unused(model, given, complete):
+    file = check(values, StudyFile, locate)
+    for problem in _unused(model, given, file):
         raise UserError(f"{locate((problem.partition(':')[0],))}: {problem}")
-    sizes = complete["sizes"]
+    grid: dict[str, Any] = {"sizes": file.sizes, "batch_sizes": tuple(sorted(file.batch_sizes))}
     if model is not None:
-        names = tuple(sizes) if isinstance(sizes[0], str) else ()
-        if len({type(size) for size in sizes}) > 1:
+        names = tuple(size for size in file.sizes if isinstance(size, str))
+        if names and len(names) < len(file.sizes):
             shown = locate(("sizes",))
-            raise UserError(f"{shown}: sizes: {sizes} mixes numbers and names; allowed: either numbers or names")
-        table = complete["data"] and read_table(complete["data"], folder, f"{locate(('data',))}: data")
-        mode = model.mode if model.is_function else complete["mode"]
-        model = replace(model, mode=mode, names=names, checked=complete["check"], table=table)
-        sizes = range(1, len(names) + 1) if names else sizes
-        complete["x_axis"] = "parameters" if names and complete["x_axis"] == "size" else complete["x_axis"]
-    elif any(isinstance(size, str) for size in sizes):
+            raise UserError(
+                f"{shown}: sizes: {[*file.sizes]} mixes numbers and names; allowed: either numbers or names"
+            )
+        table = None if file.data is None else read_table(asdict(file.data), folder, f"{locate(('data',))}: data")
+        mode = model.mode if model.is_function else file.mode
+        model = replace(model, mode=mode, names=names, checked=file.check, table=table)
+        if names:
+            x_axis = "parameters" if file.x_axis == "size" else file.x_axis
+            grid |= {"sizes": range(1, len(names) + 1), "x_axis": x_axis}
+    elif any(isinstance(size, str) for size in file.sizes):
         shown = locate(("sizes",))
-        raise UserError(f"{shown}: sizes: {sizes} are names, which need a study with `model`; allowed: numbers")
-    fields: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in complete.items()
-        if key not in OF_MODEL
-    }
-    grid = {"sizes": tuple(sorted(sizes)), "batch_sizes": tuple(sorted(fields["batch_sizes"]))}
-    return Study(name=name, **{**fields, **grid, "model": model})
+        raise UserError(f"{shown}: sizes: {[*file.sizes]} are names, which need a study with `model`; allowed: numbers")
+    grid["sizes"] = tuple(sorted(grid["sizes"]))
+    published = file.published and PublishedRows(**vars(file.published))
+    return Study(**{**vars(file), **grid, "name": name, "published": published, "user_model": model})
 
 
-def _unused(model: Model | None, given: Mapping[str, Any], complete: Mapping[str, Any]) -> Iterator[str]:
+def _unused(model: Model | None, given: Mapping[str, Any], file: StudyFile) -> Iterator[str]:
     """Given keys that would have no effect on the study's model, or on a study without one."""
     if model is None:
         for key in (key for key in OF_MODEL if given.get(key) is not None):
-            yield f"{key}: given, but the study measures workload '{complete['workload']}'; only a `model` has a {key}"
+            yield f"{key}: given, but the study measures workload '{file.workload}'; only a `model` has a {key}"
         return
     if model.makes_only_model and given.get("data") is None:
         yield f"model: {model.shown} {WITHOUT_BATCH}"
     if model.is_function and "mode" in given:
         yield f"mode: {given['mode']}, but {model.signature} returns the step itself; remove mode"
-    if not model.is_sized and "sizes" in given and not _is_one_name(complete["sizes"]):
+    if not model.is_sized and "sizes" in given and not _is_one_name(file.sizes):
         instead = "give batch_sizes instead" if model.takes_batch_size else "add one, or remove sizes"
-        yield f"sizes: {complete['sizes']}, but {model.signature} has no argument for a size; {instead}"
+        yield f"sizes: {[*file.sizes]}, but {model.signature} has no argument for a size; {instead}"
     if not model.is_sized and given.get("x_axis") in ("size", "parameters"):
         allowed = "batch_size, cpu_threads" if model.takes_batch_size else "cpu_threads"
         yield f"x_axis: {given['x_axis']}, but {model.signature} has no argument for a size; allowed: {allowed}"
-    if not model.uses_size and len(complete["sizes"]) > 1:
-        yield f"sizes: {complete['sizes']}, but {model.signature} never reads its size; use it, or give one size"
+    if not model.uses_size and len(file.sizes) > 1:
+        yield f"sizes: {[*file.sizes]}, but {model.signature} never reads its size; use it, or give one size"
     own_batch = _own_batch(model, given)
-    if others := [rows for rows in complete["batch_sizes"] if own_batch not in (None, rows)]:
+    if others := [rows for rows in file.batch_sizes if own_batch not in (None, rows)]:
         instead = "read its batch size" if model.takes_batch_size else "add an argument batch_size"
         yield (
             f"batch_sizes: {others}, but {model.signature} builds batches of {own_batch} rows; allowed: [{own_batch}]; "
@@ -230,7 +231,7 @@ def _defaults_for(model: Model, sizes: Sequence[int | str], given: Mapping[str, 
         batch_sizes = DEFAULT_BATCH_SIZES
     defaults = {"sizes": list(sizes), "batch_sizes": list(batch_sizes), "x_axis": "size"}
     grid = {**defaults, **given}
-    lengths = [len(grid[key]) if isinstance(grid[key], list) else 0 for key in ("sizes", "batch_sizes")]
+    lengths = [len(grid[key]) if isinstance(grid[key], LISTS) else 0 for key in ("sizes", "batch_sizes")]
     if lengths[0] == 1 and lengths[1] > 1:
         defaults["x_axis"] = "batch_size"
     x_axis = given.get("x_axis") or defaults["x_axis"]
@@ -247,13 +248,13 @@ def _defaults_for(model: Model, sizes: Sequence[int | str], given: Mapping[str, 
 
 def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
     workloads = known_workloads()
-    if study.workload not in workloads and study.model is None:
+    if study.workload not in workloads and study.user_model is None:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
     if (study.latency_mistakes or "latency" in study.figures) and not study.latency_steps:
         yield f"latency_steps: 0, but the study measures latency; allowed: at least {LATENCY_STEPS_MIN}"
     if study.largest_batch and not study.timed:
         yield "largest_batch: true, but the study times nothing; allowed: false, or timed: true"
-    if asks := Asks.of_study(vars(study)):
+    if asks := study.asks:
         yield from (f"asks{problem}" for problem in off_grid(asdict(asks), study))
         if asks.of.keys() != asks.over.keys() or asks.of == asks.over:
             yield f"asks: of {asks.of}, over {asks.over}; allowed: two sides with the same axes and other values"
@@ -265,7 +266,7 @@ def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _function_problems(study: Study) -> Iterator[str]:
-    model = study.model
+    model = study.user_model
     if model is None or not model.is_function:
         if AS_WRITTEN in study.precisions:
             yield (
@@ -305,14 +306,14 @@ def _axis_problems(study: Study) -> Iterator[str]:
 
 
 def _candidate_problems(study: Study) -> Iterator[str]:
-    candidates = Candidates.of(vars(study))
-    if candidates is None:
+    compared = study.compared
+    if compared is None:
         return
     if not study.timed:
         yield "candidates: given, but the study times nothing; allowed: null, or timed: true"
     for key in ("sizes", "batch_sizes", "protocols"):
         grid = getattr(study, key)
-        if others := [str(value) for value in getattr(candidates, key) if value not in grid]:
+        if others := [str(value) for value in getattr(compared, key) if value not in grid]:
             allowed = ", ".join(map(str, grid))
             yield f"candidates.{key}: {listed(others)} not in the study's {key}; allowed: {allowed}"
     if study.timed and not cells_of_candidates(study, DEVICES):
@@ -327,7 +328,7 @@ def _quality_problems(study: Study) -> Iterator[str]:
         if not study.timed:
             yield "timed: false, and quality is null, so that nothing is measured; set one of them"
         return
-    workload, names = f"workload '{study.workload}'", study.quality.get("classes")
+    workload, names = f"workload '{study.workload}'", study.quality.classes
     classes = workload_traits(study.workload).classes
     if not trains(study.workload):
         yield (
@@ -359,14 +360,15 @@ def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
             yield f"batch_sizes: {batch_size} is more than dataset '{dataset}' has; allowed: at most its {rows} rows"
 
 
-def _with_results(study: Study, folders: Sequence[Path], shown: str) -> Study:
-    published = dict(study.published or {})
+def _with_results(study: Study, published: Published, folders: Sequence[Path], shown: str) -> Study:
+    """The study with the rows of its published results; raises UserError."""
     key = f"{shown}: published.results"
-    file = find_file(published["results"], folders, f"{key}: there is", "a CSV file")
+    file = find_file(str(published.results), folders, f"{key}: there is", "a CSV file")
     try:
         _, rows = read_published_rows(file)
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
     if study.steps_per_run is None and any("run_time_s" in row for row in rows):
         raise UserError(f"{shown}: steps_per_run: needed to compare with the run times of published.results")
-    return replace(study, published={**published, "results": os.path.relpath(file)})
+    with_rows = PublishedRows(**{**vars(published), "results": os.path.relpath(file), "rows": tuple(rows)})
+    return replace(study, published=with_rows)

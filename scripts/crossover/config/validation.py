@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs lack it
 from yaml.resolver import BaseResolver
 
-from crossover.config.key_types import PROBLEM, json_schema
+from crossover.config.key_types import PROBLEM, checker, json_schema
 from crossover.errors import UserError, allowed_names, shown_path, shown_text, shown_value
+
+T = TypeVar("T")
 
 
 class _Resolver(BaseResolver):
@@ -151,16 +153,17 @@ def _has(node: Any, key: Sequence[str | int]) -> bool:
     return True
 
 
-def check(values: Mapping[str, Any], keys: type[BaseModel], locate: Locator) -> dict[str, Any]:
+def check(values: Mapping[str, Any], kind: Callable[..., T], locate: Locator) -> T:
     """The values, completed with defaults; raises UserError if a value is not allowed."""
     try:
-        return keys.model_validate(values).model_dump()
+        checked: T = checker(kind).validate_python(values)
+        return checked
     except ValidationError as error:
         details = error.errors(include_url=False)
     # Pydantic reports an error for each alternative. Show the deepest one in the data, preferably from our validators.
     errors = [(detail, _data_path(detail, values)) for detail in details]
     detail, path = max(errors, key=lambda error: (len(error[1]), error[0]["type"] == PROBLEM))
-    raise UserError(_one_line(detail, path, json_schema(keys), locate))
+    raise UserError(_one_line(detail, path, json_schema(kind), locate))
 
 
 def _data_path(detail: ErrorDetails, values: Any) -> list[str | int]:

@@ -8,13 +8,13 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from crossover.config.figure_kinds import FIGURE_KINDS
+from crossover.config.study import Study
 from crossover.figures.style import blank_figure, use_style
 from crossover.figures.view import Kind, StudyView, study_view
 from crossover.files import atomic_path
@@ -36,20 +36,20 @@ FIGURES: Mapping[str, Kind] = {
 }
 
 
-def figures_of(tables: RunTables, studies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
+def figures_of(tables: RunTables, studies: Mapping[str, Study]) -> list[tuple[str, str]]:
     """The pairs of study and kind of figure that apply to the tables of a run."""
     return [
         (name, kind)
         for name, spec in studies.items()
         for study_tables in [tables.of_study(name)]
-        for kind in spec["figures"]
+        for kind in spec.figures
         if FIGURES[kind].applies(study_tables)
     ]
 
 
 def draw_run(
     tables: RunTables,
-    studies: Mapping[str, Mapping[str, Any]],
+    studies: Mapping[str, Study],
     folder: Path,
     wanted: Collection[tuple[str, str]],
     currency: str | None = None,

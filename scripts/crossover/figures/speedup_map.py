@@ -12,7 +12,6 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from crossover.config.studies import second_axis
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, series_axes
 from crossover.figures.panels import Floats
 from crossover.figures.style import DEVICE_COLOURS, INK, WIDTH_IN, blank_figure, size_ticks, stacked_axes
@@ -30,7 +29,7 @@ COLOURS = LinearSegmentedColormap.from_list("sides", [DEVICE_COLOURS[BASELINE], 
 
 
 def _draw_map(view: StudyView) -> Figure:
-    second = second_axis(view.spec)
+    second = view.spec.second_axis
     ratios = _speedups(view.tables.ratios)
     if second is None or ratios.empty:
         return blank_figure(
@@ -47,7 +46,7 @@ def _draw_map(view: StudyView) -> Figure:
     for axes, panel in zip(axes_of_panels, panels, strict=True):
         first = first_row(panel)
         axes.set_title(", ".join(filter(None, [view.device_title(first["device"]), name_by(first, named)])))
-        points = _measured_throughout(panel) if over_cores else view.spec[f"{across}s"]
+        points = _measured_throughout(panel) if over_cores else getattr(view.spec, f"{across}s")
         _draw_cells(axes, panel[panel[across].isin(points)], across, along)
         _draw_crossovers(axes, view, first, across, along)
         size_name = view.cells["size_name"].iloc[0]

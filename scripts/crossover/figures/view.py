@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from crossover.config.published_rows import AXES_OF_RESULTS, COUNTS, METRICS, PLACES, TEXTS
-from crossover.config.studies import steps_of_run
+from crossover.config.study import Epochs, Study, steps_of_run
 from crossover.config.words import (
     BASELINE,
     CPU_THREADS,
@@ -59,7 +59,7 @@ GRID_KEYS = {
 class StudyView:
     """A study's file and tables. Column `x` of trials, cells and ratios is their position on the x axis."""
 
-    spec: Mapping[str, Any]
+    spec: Study
     tables: RunTables
     published: pd.DataFrame
     """The published runs, from `published_table`. Column `x` is their position on the x axis, NaN if not known."""
@@ -69,11 +69,11 @@ class StudyView:
 
     @property
     def title(self) -> str:
-        return str(self.spec["title"])
+        return self.spec.title
 
     @property
     def x_axis(self) -> str:
-        return str(self.spec["x_axis"])
+        return self.spec.x_axis
 
     @property
     def cells(self) -> pd.DataFrame:
@@ -90,18 +90,18 @@ class StudyView:
 
     @property
     def epochs(self) -> int:
-        run = self.spec["steps_per_run"]
-        return int(run["epochs"]) if isinstance(run, Mapping) else 1
+        run = self.spec.steps_per_run
+        return run.epochs if isinstance(run, Epochs) else 1
 
     def run_steps(self, batch_size: int) -> int | None:
         """Steps of the study's run at a batch size. None without a run; figures then show the time of a step."""
-        return steps_of_run(self.spec["steps_per_run"], batch_size)
+        return steps_of_run(self.spec.steps_per_run, batch_size)
 
     def time_label(self) -> str:
-        run = self.spec["steps_per_run"]
+        run = self.spec.steps_per_run
         if run is None:
             return "time per step"
-        count, unit = (run["epochs"], "epoch") if isinstance(run, Mapping) else (run, "step")
+        count, unit = (run.epochs, "epoch") if isinstance(run, Epochs) else (run, "step")
         return f"time for {count:,} {unit}{'' if count == 1 else 's'} in s\n(measured step time × steps)"
 
     def x_label(self) -> str:
@@ -228,26 +228,26 @@ def _name_left_out(figure: Figure, names: Sequence[str]) -> None:
     figure.set_size_inches(width, height + FOOT_ROW_IN * (1 + words.count("\n")))
 
 
-def study_view(tables: RunTables, spec: Mapping[str, Any], name: str, currency: str | None = None) -> StudyView:
-    """The view of one study; `spec` is its file completed with defaults."""
+def study_view(tables: RunTables, spec: Study, name: str, currency: str | None = None) -> StudyView:
+    """The view of one study."""
     tables = tables.of_study(name)
     spec = with_x_axes({name: spec}, tables.cells)[name]
     headlines = pd.concat([headline_rows(tables.crossovers), _over_second_axis(tables)])
 
     sides = replace(
         tables,
-        measurements=with_x(with_ok_times(tables.measurements), spec["x_axis"]),
-        cells=with_x(_in_grid_order(tables.cells, spec), spec["x_axis"]),
-        reference_cells=with_x(tables.reference_cells, spec["x_axis"]),
-        ratios=with_x(_in_grid_order(tables.ratios, spec), spec["x_axis"]),
+        measurements=with_x(with_ok_times(tables.measurements), spec.x_axis),
+        cells=with_x(_in_grid_order(tables.cells, spec), spec.x_axis),
+        reference_cells=with_x(tables.reference_cells, spec.x_axis),
+        ratios=with_x(_in_grid_order(tables.ratios, spec), spec.x_axis),
         crossovers=headlines[headlines["status"].isin(["bracketed", "reversed"])],
     )
     tables = sides
-    if spec["x_axis"] == CPU_THREADS:
+    if spec.x_axis == CPU_THREADS:
         names = ("measurements", "cells", "reference_cells", "ratios")
         tables = replace(sides, **{name: _over_threads(getattr(sides, name)) for name in names})
     published = with_places(published_table(spec), tables.cells)
-    x = published[spec["x_axis"]] if spec["x_axis"] in PLACES else math.nan
+    x = published[spec.x_axis] if spec.x_axis in PLACES else math.nan
     return StudyView(spec, tables, published.assign(x=x).astype({"x": float}), sides, currency)
 
 
@@ -268,14 +268,14 @@ def _over_threads(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([cpu, constant]).sort_values("x", kind="stable")
 
 
-def published_table(study: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows under `published.rows` of a study's completed file, with metrics in SI units.
+def published_table(study: Study) -> pd.DataFrame:
+    """The rows of a study's published results, with metrics in SI units.
 
     A missing value is None in texts, NA in counts and NaN in metrics.
     """
-    rows = (study["published"] or {}).get("rows", ())
+    rows = study.published.rows if study.published else ()
     table = pd.DataFrame(
-        [dict.fromkeys(PUBLISHED_COLUMNS) | row for row in rows], columns=list(PUBLISHED_COLUMNS), dtype=object
+        [{**dict.fromkeys(PUBLISHED_COLUMNS), **row} for row in rows], columns=list(PUBLISHED_COLUMNS), dtype=object
     )
     return table.astype({**dict.fromkeys(COUNTS, "Int64"), **dict.fromkeys(METRICS, "float64")})
 
@@ -340,9 +340,9 @@ def published_series(
     return series
 
 
-def _in_grid_order(rows: pd.DataFrame, spec: Mapping[str, Any]) -> pd.DataFrame:
+def _in_grid_order(rows: pd.DataFrame, spec: Study) -> pd.DataFrame:
     """Sort rows by size, then by the other axes in the order of the study's file, the CPU first."""
-    listed = {axis: list(spec[key]) for axis, key in GRID_KEYS.items()}
+    listed = {axis: list(getattr(spec, key)) for axis, key in GRID_KEYS.items()}
     listed["device"] = sorted(rows["device"].dropna().unique(), key=_device_rank)
     ranks = {axis: {value: rank for rank, value in enumerate(values)} for axis, values in listed.items()}
     return rows.sort_values(

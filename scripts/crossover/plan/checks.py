@@ -7,9 +7,9 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin, claims_of, read_claim
+from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin
 from crossover.config.configuration import Configuration
-from crossover.config.studies import Study, check_any_for
+from crossover.config.study import Study, check_any_for
 from crossover.config.table_files import left_out
 from crossover.config.words import BASELINE, DEVICES, HERE, REFERENCE_FILES, is_cpu
 from crossover.errors import UserError, allowed_names, did_you_mean
@@ -41,7 +41,7 @@ def notes_before_run(
     config: Configuration, machine: Machine, references: Sequence[Path], shipped: Path, several_hosts: bool
 ) -> list[str]:
     """Notes for the user: columns left out of a table, unused prices, unknown devices, results that may be replaced."""
-    tables = {study.model.table for study in config.studies if study.model and study.model.table}
+    tables = {study.user_model.table for study in config.studies if study.user_model and study.user_model.table}
     notes = [
         *map(left_out, tables),
         unused_prices(config.prices, references, shipped),
@@ -55,9 +55,8 @@ def check_metrics(studies: Sequence[Study]) -> None:
     """Raise UserError if a claim uses an unknown metric."""
     columns = list(claim_metrics())
     for study in studies:
-        for number, values in enumerate(claims_of(study.name, study.published, study.claims)):
-            where = f"{study.name}.yaml: claims.{number}"
-            form = read_claim(values, study.name, where).form
+        for number, claim in enumerate(study.claims):
+            where, form = f"{study.name}.yaml: claims.{number}", claim.form
             for side in (form.of, form.over) if isinstance(form, RatioWithin) else ():
                 if side.metric not in columns:
                     raise UserError(

@@ -18,7 +18,7 @@ from crossover.config.options import (
     model_options,
     setting_options,
 )
-from crossover.config.studies import Candidates, Study, effort_of, quality_of
+from crossover.config.study import Study, effort_of
 from crossover.config.words import COMPUTES_IN, HERE, is_cpu
 from crossover.config.workloads import memory_mb, workload_traits
 from crossover.errors import failures
@@ -72,13 +72,13 @@ class Jobs:
         threads = {"cpu_threads": self.config.cpu_threads}
         if kind == "batch_try":
             return as_options({**asdict(self.config.largest_batch), "seed": self.config.seed, **threads})
-        quality = quality_of(study)
+        quality = study.quality
         assert quality is not None
         return as_options({"epochs": quality.epochs, "test_share": quality.test_share, **threads})
 
     def model(self, wildcards: Wildcards) -> list[str]:
         """The options that name a cell's workload, or describe the user's model."""
-        model = self._studies[wildcards["study"]].model
+        model = self._studies[wildcards["study"]].user_model
         return as_options(model_options(model) or {"workload": wildcards["workload"]})
 
     def disturbed_probes(self, wildcards: Wildcards) -> int:
@@ -104,7 +104,7 @@ class Jobs:
         if kind == "probe":
             return self.key(kind, wildcards)
         study = self._studies.get(wildcards["study"])
-        if study is None or study.workload != wildcards["workload"] or (kind == "training" and not quality_of(study)):
+        if study is None or study.workload != wildcards["workload"] or (kind == "training" and not study.quality):
             return None
         return self.key(kind, wildcards)
 
@@ -113,7 +113,7 @@ class Jobs:
         keys: dict[str, Key] = {}
         for cell in cells:
             study = self._studies[cell["study"]]
-            asked = {"trial": True, "batch_try": study.largest_batch, "probe": True, "training": quality_of(study)}
+            asked = {"trial": True, "batch_try": study.largest_batch, "probe": True, "training": study.quality}
             for kind in (kind for kind, is_asked in asked.items() if is_asked):
                 key = self.key(kind, {**cell, "trial": "1", "seed": "1"})
                 keys[key.key] = key
@@ -132,7 +132,7 @@ class Jobs:
         parts |= self._machine_parts(wildcards["device"].partition("-")[0])
         if kind == "probe":
             return parts | {"code of the measurement": Key.of(digests_of("crossover.measurement.roofs")).key}
-        code = self._codes(kind, wildcards["workload"], self._studies[wildcards["study"]].model).parts
+        code = self._codes(kind, wildcards["workload"], self._studies[wildcards["study"]].user_model).parts
         if self.machine.elsewhere:  # each node has variables of its own
             code = {name: value for name, value in code.items() if not name.startswith("variable ")}
         if wildcards["execution"] == "compile":
@@ -175,7 +175,7 @@ class Jobs:
     def _probe_settings(self) -> list[str]:
         precisions = {precision for study in self.config.studies for precision in study.precisions}
         for study in self.config.studies:
-            precisions |= {*candidates.precisions} if (candidates := Candidates.of(vars(study))) else set()
+            precisions |= {*study.compared.precisions} if study.compared else set()
         products = {COMPUTES_IN.get(precision, precision) for precision in precisions}
         return as_options({"precisions": ",".join(sorted(products)), "cpu_threads": self.config.cpu_threads})
 
@@ -184,7 +184,7 @@ class Jobs:
         study = self._studies[wildcards["study"]]
         limit_s = self._time_limit_s(study)
         note = f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"
-        written = self._written_files if study.model else None
+        written = self._written_files if study.user_model else None
         return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note, "written_files": written}))
 
     @cached_property

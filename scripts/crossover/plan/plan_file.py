@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from crossover.config.study import Study, study_of
 from crossover.files import atomic_path
 from crossover.plan.stages import path_of_row, planned_repeats, planned_trials
 from crossover.reading import UnreadableError, read_json
@@ -15,11 +16,11 @@ from crossover.reading import UnreadableError, read_json
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a run, in plain values."""
+    """The plan of a run."""
 
     config: Mapping[str, Any]
     """The config, completed with defaults."""
-    studies: Mapping[str, Mapping[str, Any]]
+    studies: Mapping[str, Study]
     devices: Sequence[str]
     cells: Sequence[Mapping[str, Any]]
     """Cells of the first grid, without those that `candidates` adds; each maps axes to values."""
@@ -53,8 +54,10 @@ def read(path: Path) -> Plan:
     """Read a plan; raises UserError if the file is not a plan."""
     values = read_json(path, "plan")
     try:
-        return Plan(**{field.name: values[field.name] for field in fields(Plan) if field.name in values})
-    except (KeyError, TypeError):
+        studies = {name: study_of(study) for name, study in values["studies"].items()}
+        known = {field.name: values[field.name] for field in fields(Plan) if field.name in values}
+        return Plan(**{**known, "studies": studies})
+    except (KeyError, TypeError, AttributeError, ValueError):
         raise UnreadableError(path, "not the plan of a run") from None
 
 

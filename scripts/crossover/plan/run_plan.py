@@ -8,22 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from crossover.config.claim_forms import claims_of
 from crossover.config.configuration import Configuration
-from crossover.config.studies import (
-    SEARCH_PATH,
-    TRAINING_PATH,
-    Candidates,
-    Cell,
-    Refinement,
-    Study,
-    cells_of_candidates,
-    effort_of,
-    preview,
-    quality_of,
-    second_axis,
-    trained_cells,
-)
+from crossover.config.studies import SEARCH_PATH, TRAINING_PATH, Cell, Refinement
+from crossover.config.study import Study, cells_of_candidates, effort_of, preview, study_of, trained_cells
 from crossover.config.words import AXES, BASELINE, CPU_THREADS, ENERGY_WINDOW_MIN_S, HERE, is_cpu, threads_of_side
 from crossover.config.workloads import workload_traits
 from crossover.plan.stages import has_other_sides, path_of_row, refinement_on, stages_of
@@ -77,7 +64,7 @@ class RunPlan:
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> RunPlan:
         """The plan whose `asdict` has these values."""
-        studies = tuple(Study(**study) for study in values["studies"])
+        studies = tuple(map(study_of, values["studies"]))
         return cls(**{**values, "studies": studies, "refinement": Refinement(**values["refinement"])})
 
     @cached_property
@@ -103,10 +90,6 @@ class RunPlan:
         """The cells added by `candidates`, measured once in the first grid; none in a study with one first trial."""
         compared = [study for study in self.studies if self.first_trials[study.name] > 1]
         return self._on_classes(cell for study in compared for cell in cells_of_candidates(study, self.devices))
-
-    @cached_property
-    def candidates(self) -> dict[str, Candidates]:
-        return {study.name: candidates for study in self.studies if (candidates := Candidates.of(vars(study)))}
 
     @cached_property
     def trials_of_grid(self) -> list[Trial]:
@@ -185,7 +168,7 @@ class RunPlan:
         return [
             self.training_pattern.format(**cell.values, seed=self.seed + number)
             for study in self.studies
-            if (quality := quality_of(study))
+            if (quality := study.quality)
             for cell in self._on_classes(trained_cells(study, self.devices))
             for number in range(1, quality.seeds + 1)
         ]
@@ -228,24 +211,19 @@ class RunPlan:
 
     @property
     def refinement_params(self) -> dict[str, Any]:
-        """Parameters of the rule that plans a stage of refinement; all but `claims` by refined study."""
+        """Parameters of the rule that plans a stage of refinement, by refined study."""
         studies = {name: self.study[name] for name in self.stages}
         refinements = {name: refinement_on(study, self.devices, self.refinement) for name, study in studies.items()}
         return {
             "refinements": {name: asdict(refinement) for name, refinement in refinements.items() if refinement},
-            "x_axes": {name: study.x_axis for name, study in studies.items()},
+            "studies": {name: asdict(study) for name, study in studies.items()},
             "trials": {name: self.trials_of(name) for name in studies},
-            "candidates": {name: asdict(self.candidates[name]) for name in studies if name in self.candidates},
-            "claims": [
-                claim for study in studies.values() for claim in claims_of(study.name, study.published, study.claims)
-            ],
-            "steps_per_run": {name: study.steps_per_run for name, study in studies.items()},
         }
 
     @property
     def published(self) -> list[str]:
         """The files with published results that studies show."""
-        return sorted({file for study in self.studies if (file := (study.published or {}).get("results"))})
+        return sorted({file for study in self.studies if study.published and (file := study.published.results)})
 
     def dataset(self, workload: str) -> str | None:
         """The dataset file that a workload reads; None if it draws its inputs itself."""
@@ -283,7 +261,7 @@ def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False)
         shown = {
             "speedups": (accelerated or held_against) and BASELINE in devices,
             "machines": held_against and study.x_axis != CPU_THREADS,
-            "map": accelerated and BASELINE in devices and second_axis(vars(study)) is not None,
+            "map": accelerated and BASELINE in devices and study.second_axis is not None,
             "precisions": has_other_sides(study.precisions, study.executions),
             "host_share": accelerated,
             "energy": config.prices is not None or long_enough,

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.figure_kinds import asks_for_crossovers
-from crossover.config.studies import Cell, Refinement, Study
+from crossover.config.studies import Cell, Refinement
+from crossover.config.study import Study
 from crossover.config.words import AXES, BASELINE, BASELINE_SETTINGS, CPU_THREADS
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
@@ -27,7 +28,7 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
         "precision": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["precision"], study.precisions),
         "execution": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["execution"], study.executions),
     }
-    pairs = tuple(pair for pair in refinement.pairs if compared[pair])
+    pairs: tuple[Any, ...] = tuple(pair for pair in refinement.pairs if compared[pair])
     if study.candidates is not None and BASELINE in sides and len(sides) > 1:
         pairs += ("best",)
     return replace(refinement, pairs=pairs) if pairs else None

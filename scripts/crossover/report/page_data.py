@@ -13,7 +13,7 @@ import pandas as pd
 
 from crossover.config.published_rows import PLACES
 from crossover.config.statuses import STATUSES
-from crossover.config.studies import steps_of_run
+from crossover.config.study import Study, steps_of_run
 from crossover.config.words import BASELINE, CPU_THREADS, HERE, X_AXES, series_axes
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table, with_places
@@ -36,7 +36,7 @@ COMMAND_PARTS = re.compile(r"[^ /=]*[ /=]?")
 """Splits a command into parts, so that those common to all cells are stored once."""
 
 
-def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> str:
+def page_data(studies: Mapping[str, Study], tables: RunTables) -> str:
     """The data as JSON that is safe inside a script element: ASCII without `<`."""
     cells, ratios = tables.cells, tables.ratios
     over_host = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
@@ -70,7 +70,7 @@ def page_data(studies: Mapping[str, Mapping[str, Any]], tables: RunTables) -> st
             for name, column in sorted(SUMMARIES.items(), key=_rank)
         ],
         "metrics": [*_metrics(cells), SPEEDUP],
-        "studies": {name: {"title": spec["title"], "x_axis": spec["x_axis"]} for name, spec in studies.items()},
+        "studies": {name: {"title": spec.title, "x_axis": spec.x_axis} for name, spec in studies.items()},
         "crossovers": _crossovers(tables),
         "statuses": {name: word.count for name, word in STATUSES.items()},
         "singular": SINGULAR,
@@ -208,8 +208,8 @@ def _jobs(tables: RunTables) -> list[list[Any] | None]:
     return [jobs.get(key) for key in tables.cells[CELL_AXES].itertuples(index=False, name=None)]
 
 
-def _published(spec: Mapping[str, Any], cells: pd.DataFrame) -> dict[str, Any]:
-    crossover = (spec["published"] or {}).get("crossover")
+def _published(spec: Study, cells: pd.DataFrame) -> dict[str, Any]:
+    crossover = spec.published and spec.published.crossover
     runs = records(with_places(published_table(spec), cells).dropna(subset=["device"]))
     marks: list[dict[str, Any]] = []
     for series in published_series(runs, ["size", "batch_size"]):
@@ -239,11 +239,11 @@ PUBLISHED_AS = {
 """The chart's metric of each published metric."""
 
 
-def _published_values(run: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
+def _published_values(run: Mapping[str, Any], spec: Study) -> Iterable[tuple[str, float]]:
     """A published run's values by metric of the chart."""
     yield from ((column, run[name]) for name, column in PUBLISHED_AS.items() if run[name] is not None)
-    sizes = [run["batch_size"]] if run["batch_size"] else spec["batch_sizes"]
-    if run["run_time_s"] is not None and len(sizes) == 1 and (steps := steps_of_run(spec["steps_per_run"], sizes[0])):
+    sizes = [run["batch_size"]] if run["batch_size"] else spec.batch_sizes
+    if run["run_time_s"] is not None and len(sizes) == 1 and (steps := steps_of_run(spec.steps_per_run, sizes[0])):
         yield "step_time_s", run["run_time_s"] / steps
 
 

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from crossover.config.study import Study, written
 from crossover.config.validation import joined, read_layers
 from crossover.config.words import BASELINE, HERE, is_cpu
 from crossover.files import sha256_of
@@ -71,7 +72,7 @@ NEEDED = {"made_at": str, "code": dict, "studies": dict, "rerun": list, "files":
 def provenance(
     tables: Sequence[pd.DataFrame],
     config: Mapping[str, Any] | None,
-    studies: Mapping[str, Mapping[str, Any]],
+    studies: Mapping[str, Study],
     invocation: Invocation | None,
     files: Iterable[Path],
     folder: Path,
@@ -102,7 +103,7 @@ def provenance(
         "machines": machine_facts(tables),
         "files": [_file_facts(path, folder) for path in files if path.is_file()],
         "config": config,
-        "studies": {name: _without_rows(spec) for name, spec in studies.items()},
+        "studies": {name: written(spec) for name, spec in studies.items()},
         "sources": _sources(studies),
         "example": commands[0] if commands else None,
         "rerun": rerun(checkout, invocation),
@@ -112,11 +113,11 @@ def provenance(
     return plain
 
 
-def _files_of_models(studies: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _files_of_models(studies: Mapping[str, Study]) -> list[str]:
     """The files of users' models and tables."""
-    models = [spec["model"] for spec in studies.values() if spec.get("model")]
-    files = [path for model in models for path in (model["origin"], (model["table"] or {}).get("file"))]
-    return [path for path in dict.fromkeys(files) if path and Path(path).is_absolute()]
+    models = [spec.user_model for spec in studies.values() if spec.user_model]
+    files = [model.origin for model in models] + [model.table.file for model in models if model.table]
+    return [path for path in dict.fromkeys(files) if Path(path).is_absolute()]
 
 
 def on_all_devices(config: Mapping[str, Any], invocation: Invocation) -> dict[str, str]:
@@ -174,15 +175,10 @@ def measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     ]
 
 
-def _sources(studies: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    named = [(spec.get("published") or {}).get("source") for spec in studies.values()]
-    named += [claim.get("source") for spec in studies.values() for claim in spec.get("claims") or ()]
+def _sources(studies: Mapping[str, Study]) -> list[str]:
+    named = [spec.published and spec.published.source for spec in studies.values()]
+    named += [claim.source for spec in studies.values() for claim in spec.claims]
     return [str(source) for source in dict.fromkeys(named) if source and source != "ours"]
-
-
-def _without_rows(spec: Mapping[str, Any]) -> dict[str, Any]:
-    published = spec["published"] and {key: value for key, value in spec["published"].items() if key != "rows"}
-    return {**spec, "published": published}
 
 
 def _version(package: str) -> str:

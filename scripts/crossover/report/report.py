@@ -25,6 +25,7 @@ from crossover.answers.statements import expected_false
 from crossover.answers.thresholds import thresholds_of
 from crossover.claims.findings import NO_DATA
 from crossover.config.statuses import DISTURBED, FLAGS
+from crossover.config.study import Study
 from crossover.config.words import BASELINE, DIRTY, HERE, X_AXES, is_cpu
 from crossover.errors import shown_path
 from crossover.figures.registry import FIGURES
@@ -55,7 +56,7 @@ class Run:
     """The tables, config and figures from which a report is made."""
 
     tables: RunTables
-    studies: Mapping[str, Mapping[str, Any]]
+    studies: Mapping[str, Study]
     """Completed with defaults."""
     config: Mapping[str, Any] | None = None
     """Completed with defaults; None if runs were merged."""
@@ -210,7 +211,7 @@ def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, An
 
 def _study(
     name: str,
-    spec: Mapping[str, Any],
+    spec: Study,
     tables: RunTables,
     answers: Sequence[dict[str, Any]],
     figures: Sequence[Mapping[str, Any]],
@@ -237,12 +238,12 @@ def _study(
     ]
     row = row_of(main, claims)
     _say_busy_once(row["answer"], answers)
-    ranked = _ranked(ranked_series(by_relevance(tables, name, spec), spec["x_axis"]), X_AXES[spec["x_axis"]])
+    ranked = _ranked(ranked_series(by_relevance(tables, spec), spec.x_axis), X_AXES[spec.x_axis])
     return {
         "name": name,
-        "title": spec["title"],
-        "question": spec["question"],
-        "published": spec["published"],
+        "title": spec.title,
+        "question": spec.question,
+        "published": spec.published,
         "main": main,
         "runs": runs,
         "paybacks": paybacks,

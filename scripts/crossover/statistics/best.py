@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.config.studies import Candidates
+from crossover.config.study import Study
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
 from crossover.statistics.choices import Fastest, fastest
 from crossover.statistics.intervals import Floats
@@ -39,7 +39,7 @@ BEST = "best"
 CANDIDATE_MARGIN = 1.1
 """Maximum time of a candidate in play, as a multiple of the time of the fastest candidate."""
 
-CandidatesByStudy = Mapping[str, Candidates]
+CandidatesByStudy = Mapping[str, Study]
 Candidate = tuple[str, ...]
 """The values of CANDIDATE_AXES."""
 
@@ -185,7 +185,8 @@ class BestSeries:
 
 
 def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes) -> Iterator[BestSeries]:
-    for study, spec in candidates.items():
+    for study, own in candidates.items():
+        spec = own.compared or own
         axes, along = best_axes(x_axes[study]), X_AXES[x_axes[study]]
         rows = measurements[
             (measurements["study"] == study)
@@ -204,8 +205,7 @@ def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd
         return measurements
     columns = [measurements[name].astype(str) for name in ("study", *CANDIDATE_AXES)]
     in_grid = [
-        study not in candidates or candidates[study].has_own(*candidate)
-        for study, *candidate in zip(*columns, strict=True)
+        study not in candidates or candidates[study].has(*candidate) for study, *candidate in zip(*columns, strict=True)
     ]
     return measurements[np.array(in_grid, dtype=bool)]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from crossover.config.studies import steps_of_run
+from crossover.config.study import Epochs, steps_of_run
 from crossover.config.words import CPU_THREADS, X_AXES
 from crossover.statistics.best import CandidatesByStudy, best_series, of_own_grid
 from crossover.statistics.cells import SECONDS_PER_HOUR, hourly_price, numbers_of
@@ -26,7 +26,7 @@ from crossover.tables.frames import device_name_of, with_ok_times
 from crossover.tables.registry import COSTS
 from crossover.tables.run_tables import table_of
 
-StepsOfRuns = Mapping[str, int | Mapping[str, int] | None]
+StepsOfRuns = Mapping[str, int | Epochs | None]
 """The key `steps_per_run` of each study."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.studies import steps_of_run
+from crossover.config.study import steps_of_run
 from crossover.config.words import CPU_THREADS, X_AXES, is_cpu, series_axes
 from crossover.statistics.cells import MILLION
 from crossover.statistics.intervals import (

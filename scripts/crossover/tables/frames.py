@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pandas.api.extensions import ExtensionArray
 
+from crossover.config.study import Study
 from crossover.config.words import BASELINE, CPU_THREADS, is_cpu, threads_of_side
 from crossover.config.workloads import OWN
 from crossover.files import atomic_path
@@ -201,10 +203,10 @@ def x_axes_of(requested: Mapping[str, str], rows: pd.DataFrame) -> dict[str, str
     return {study: _x_axis(axis, of_study(rows, study)) for study, axis in requested.items()}
 
 
-def with_x_axes(studies: Mapping[str, Mapping[str, Any]], rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """The files of studies, with the x axes that `x_axes_of` returns."""
-    axes = x_axes_of({name: study["x_axis"] for name, study in studies.items()}, rows)
-    return {name: {**study, "x_axis": axes[name]} for name, study in studies.items()}
+def with_x_axes(studies: Mapping[str, Study], rows: pd.DataFrame) -> dict[str, Study]:
+    """The studies, with the x axes that `x_axes_of` returns."""
+    axes = x_axes_of({name: study.x_axis for name, study in studies.items()}, rows)
+    return {name: replace(study, x_axis=axes[name]) for name, study in studies.items()}
 
 
 WORK = ("parameters", "flops_per_step", "products_bytes_by_working_set", "others_bytes_by_working_set")

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from crossover.answers.analysis import analyse
+from crossover.config.study import Study
 from crossover.errors import UserError
 from crossover.statistics.problems import list_problems
 from crossover.tables.columns import arrow_schema
@@ -23,7 +24,7 @@ from report_pages import study, tables_of
 Row = Callable[..., dict[str, Any]]
 
 
-def tables(*rows: dict[str, Any], **studies: dict[str, Any]) -> RunTables:
+def tables(*rows: dict[str, Any], **studies: Study) -> RunTables:
     measurements = pd.DataFrame(rows) if rows else arrow_schema().empty_table().to_pandas()
     return tables_of(measurements, studies, prices={"cpu": 1.0})
 
@@ -106,12 +107,10 @@ def test_candidates_change_no_other_table(row: Row) -> None:
     ]
     lost = row(size=100, device="cuda", execution="compile", status="oom", step_time_s=None, trial=2)
     claims = [{"statement": "from 2000 on", "source": "ours", "crossover_between": {"range": [1000, 10_000]}}]
-    spec = study(
-        sizes=list(sizes), claims=claims, executions=["eager"], precisions=["fp32"], cpu_threads=[], candidates=None
-    )
+    spec = study(sizes=list(sizes), claims=claims, executions=["eager"], precisions=["fp32"])
     candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": list(sizes[:2])}
     before = tables(*plain, disc_depth=spec)
-    after = tables(*plain, *added, lost, disc_depth={**spec, "candidates": candidates})
+    after = tables(*plain, *added, lost, disc_depth=replace(spec, candidates=candidates))
     for name in set(TABLES) - {"crossovers", "answers", "machines"}:  # corrected for one more comparison
         kept = [column for column in TABLES[name] if name != "cells" or column not in CANDIDATES]
         assert getattr(after, name)[kept].map(str).equals(getattr(before, name)[kept].map(str)), name

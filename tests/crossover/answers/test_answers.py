@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from crossover.answers.memory import memory_answers
 from crossover.answers.quality import quality_answer
 from crossover.answers.vocabulary import CAVEATS, KINDS, by_importance, flags_of
 from crossover.config.statuses import FLAGS
+from crossover.config.study import Study
 from crossover.report.study_rows import bar_of, row_of
 from crossover.report.templates import alike, environment_of
 from crossover.statistics.best import CANDIDATE_AXES
@@ -32,7 +33,7 @@ SIZES = (100, 1000, 10_000)
 STUDY = "disc_depth"
 
 
-def answers(rows: Any, spec: Mapping[str, Any] | None = None, **more: Any) -> list[dict[str, Any]]:
+def answers(rows: Any, spec: Study | None = None, **more: Any) -> list[dict[str, Any]]:
     """The answers of a study with these trials, whose statuses and caveats are checked to be in the vocabulary."""
     table = tables_of(pd.DataFrame(rows), {STUDY: spec or study()}, **more).answers
     assert list(table.columns) == list(TABLES["answers"])
@@ -645,7 +646,7 @@ def test_the_memory_of_a_function_on_the_cpu_is_what_it_adds_to_its_data(row: Ro
 def test_the_answer_on_a_users_model_names_the_batch_that_was_asked_for(
     series: Row, model: dict[str, Any] | None, batches: list[int], series_of_answer: str
 ) -> None:
-    spec = study(model=model and {"origin": "net.py", "name": "build", **model}, batch_sizes=batches)
+    spec = study(user_model=model and {"origin": "net.py", "name": "build", **model}, batch_sizes=batches)
     answer = only(answers(series(batch_size=batches[0]), spec), "crossover")
     assert (answer["series"] or "") == series_of_answer
     sentence = WORDS.row_text(row_of([answer], ()))
@@ -744,7 +745,7 @@ def test_failed_trainings_are_a_caveat(row: Row) -> None:
     assert not quality_of(trained)["caveats"]
     failed = [*trained[:-4], *(values | {"status": "oom"} for values in trained[-4:])]
     generated = [values | {"generated_data": True} for values in failed]
-    answer = only(answers([row()], study(figures=[]), trainings=generated), "quality")
+    answer = only(answers([row()], study(figures=["utilisation"]), trainings=generated), "quality")
     assert (answer["status"], answer["caveats"]) == ("equivalent", ["lost_cells"])
     assert answer["data"] == "1,000 generated rows"
 

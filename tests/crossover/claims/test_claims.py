@@ -15,6 +15,7 @@ from crossover.claims.claims import check_claims
 from crossover.claims.findings import REASONS, VERDICTS
 from crossover.claims.trials import trials_of_claims
 from crossover.config.studies import Refinement
+from crossover.config.study import Study
 from crossover.errors import UserError
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.latencies import MISTAKES, latencies_of
@@ -22,6 +23,7 @@ from crossover.statistics.quality import quality_table
 from crossover.tables.columns import Training
 from crossover.tables.registry import CROSSOVER_STATUSES
 from crossover.tables.run_tables import TABLES, RunTables, run_tables
+from report_pages import study
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -39,11 +41,21 @@ def tables_of(rows: Sequence[dict[str, Any]] | pd.DataFrame, trainings: pd.DataF
     return run_tables(measurements=measurements, crossovers=crossovers, **trained)
 
 
-def verdict(form: dict[str, Any], tables: RunTables | Sequence[Any] | pd.DataFrame, **others: Any) -> dict[str, Any]:
+def claiming(form: dict[str, Any], name: str = "disc_depth", **keys: Any) -> dict[str, Study]:
+    """A study with a single claim."""
+    claim = {"statement": "what is said", "source": "Somebody (2019)", **form}
+    return {name: study(name=name, claims=[claim], **keys)}
+
+
+def verdict(
+    form: dict[str, Any],
+    tables: RunTables | Sequence[Any] | pd.DataFrame,
+    together: dict[str, int] | None = None,
+    **others: Any,
+) -> dict[str, Any]:
     """The only row of table `claims`, for a single claim."""
-    claim = {"study": "disc_depth", "statement": "what is said", "source": "Somebody (2019)", **form}
     known_tables = tables if isinstance(tables, RunTables) else tables_of(tables)
-    (finding,) = check_claims([claim], known_tables, **others).to_dict("records")
+    (finding,) = check_claims(claiming(form, **others), known_tables, together).to_dict("records")
     assert (finding["verdict"] in VERDICTS, finding["reason"] in REASONS) == (True, True)
     return {str(name): None if pd.isna(value) else value for name, value in finding.items()}
 
@@ -58,15 +70,15 @@ def test_a_claim_about_a_mistake_has_the_ratio_and_the_significance_of_table_lat
         ]
     )
     for together in (1, 4):
-        study = str(rows["study"].iloc[0])
-        table = latencies_of(rows, {study: together}).set_index("method").loc[metric]
+        name = str(rows["study"].iloc[0])
+        table = latencies_of(rows, {name: together}).set_index("method").loc[metric]
         sides = {"of": {"metric": metric}, "over": {"metric": "latencies_s"}}
-        finding = verdict({"ratio_between": {**sides, "range": [1.01, 99]}}, rows, together={study: together})
+        finding = verdict({"ratio_between": {**sides, "range": [1.01, 99]}}, rows, together={name: together})
         assert [finding[f"measured{end}"] for end in ("", "_low", "_high")] == pytest.approx(
             table[["ratio", "ratio_low", "ratio_high"]].tolist()
         )
         inverse = {"of": sides["over"], "over": sides["of"], "limit": 1}
-        assert verdict({"ratio_below": inverse}, rows, together={study: together})["measured_high"] == pytest.approx(
+        assert verdict({"ratio_below": inverse}, rows, together={name: together})["measured_high"] == pytest.approx(
             1 / table["ratio_low"]
         )
 
@@ -123,15 +135,13 @@ def test_a_speedup_by_hand(row: Row, ratio: float, spread: float, expected: tupl
 def test_both_cells_of_an_inconclusive_claim_about_times_get_more_trials(
     row: Row, spread: float, form: dict[str, Any], stage: int, added: list[int]
 ) -> None:
-    claim = {"study": "disc_depth", "statement": "what is said", **form}
     refinement = Refinement(bisections=1, first_trials=2, extra_trials=4)
     plan, why = trials_of_claims(
-        [claim],
+        claiming(form),
         pd.DataFrame(pair(row, 4.5, spread)),
         stage,
         {"disc_depth": refinement},
         {"disc_depth": 8},
-        {"disc_depth": None},
     )
     assert {cell.device: numbers for cell, numbers in plan.items()} == ({"cpu": added, "cuda": added} if added else {})
     assert [decision["ratio"] for decision in why] == ([pytest.approx(4.5)] if added else [])
@@ -275,7 +285,7 @@ def test_samples_per_second_and_the_time_of_a_run_are_derived(
     """Twice the batch, of which half may arrive, in three times the step time; an epoch has ceil(250 / batch) steps."""
     rows = [*trials(row, 1e-3, 0, batch_size=100), *trials(row, 3e-3, 0, batch_size=200, samples_per_step=came)]
     sides = {"of": {"batch_size": 200}, "over": {"batch_size": 100}, "range": [1, 2]}
-    finding = verdict({"ratio_between": {"metric": metric, **sides}}, rows, steps_per_run={"disc_depth": steps})
+    finding = verdict({"ratio_between": {"metric": metric, **sides}}, rows, steps_per_run=steps)
     assert finding["measured"] == pytest.approx(ratio)
 
 
@@ -476,12 +486,11 @@ def test_models_are_compared_with_the_same_model_on_the_cpu(row: Row) -> None:
 
 def test_every_machine_is_checked_separately(row: Row) -> None:
     rows = [*pair(row, 4.5), *(trial | {"machine": "other"} for trial in pair(row, 9.0))]
-    claims = [{"study": study, "statement": "x", **SPEEDUP} for study in ("disc_depth", "unmeasured")]
-    table = check_claims(claims, tables_of(rows))
+    table = check_claims(claiming(SPEEDUP) | claiming(SPEEDUP, "unmeasured"), tables_of(rows))
     verdicts = table[["study", "machine", "verdict"]].to_numpy().tolist()
     assert verdicts[:2] == [["disc_depth", "here", "reproduced"], ["disc_depth", "other", "differs"]]
     assert verdicts[2:] == [["unmeasured", "here", "no_data"]]
-    assert list(table.columns) == list(check_claims([], run_tables()).columns) == list(TABLES["claims"])
+    assert list(table.columns) == list(check_claims({}, run_tables()).columns) == list(TABLES["claims"])
 
 
 def test_every_status_of_a_crossover_is_a_reason() -> None:

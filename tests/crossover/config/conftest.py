@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from crossover.config.configuration import Configuration, read_configuration
-from crossover.config.studies import Study
+from crossover.config.study import Study
 from crossover.config.validation import read_layers
 
 STUDY = {

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from crossover.config.claim_forms import CrossoverBetween, RatioWithin, SameQuality, Side, claims_of, read_claim
+from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin, SameQuality, Side
+from crossover.config.key_types import checker
 from user_errors import error_line
 
 STATEMENT = {"statement": "x", "source": "Somebody (2019)"}
@@ -24,7 +25,7 @@ def ratio(**changes: Any) -> dict[str, Any]:
     [
         (
             {"crossover_between": {"range": [800, 1200.5], "where": {"precision": "fp32"}}},
-            CrossoverBetween(800.0, 1200.5, {"precision": "fp32"}),
+            CrossoverBetween(range=(800.0, 1200.5), where={"precision": "fp32"}),
             "tested: 800 to 1,200",
         ),
         (
@@ -42,23 +43,27 @@ def ratio(**changes: Any) -> dict[str, Any]:
             RatioWithin(Side({}, "a"), Side({}, "b"), None, 2.0),
             "tested: below 2",
         ),
-        ({"same_quality": {**SAME, "study": "y"}}, SameQuality("accuracy", 0.1, {}, "y"), "tested: within ±0.1"),
-        ({"same_quality": SAME, "source": "ours"}, SameQuality("accuracy", 0.1, {}), "tested: within ±0.1"),
+        (
+            {"same_quality": {**SAME, "study": "y"}},
+            SameQuality(metric="accuracy", within=0.1, study="y"),
+            "tested: within ±0.1",
+        ),
+        ({"same_quality": SAME, "source": "ours"}, SameQuality(**SAME), "tested: within ±0.1"),
     ],
 )
 def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, published: str) -> None:
-    claim = read_claim({**STATEMENT, **values}, "mine", "here")
-    assert (claim.form, claim.published, claim.statement, claim.study) == (form, published, "x", "mine")
+    claim = checker(Claim).validate_python({**STATEMENT, **values})
+    assert (claim.form, claim.shown, claim.statement) == (form, published, "x")
 
 
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
         ({}, "claims.0: none given; allowed: exactly one of crossover_between, speedup_between, ratio_between, "),
-        ({"source": "ours", "published": 3, **ratio()}, "claims.0.published: 3.0 is not allowed; allowed: null"),
+        ({"source": "ours", "published": 3, **ratio()}, "claims.0: published: 3.0 is not allowed; allowed: null"),
         (ratio(range=[5, 4]), "claims.0.ratio_between.range: [5, 4] is reversed"),
-        (ratio(where={"size": 2}), "claims.0.ratio_between.of: size pinned in 'where' as well"),
-        (ratio(metric=...), "claims.0.ratio_between.of: give one metric, either for each side or for both"),
+        (ratio(where={"size": 2}), "claims.0.ratio_between: of: size pinned in 'where' as well"),
+        (ratio(metric=...), "claims.0.ratio_between: of: give one metric, either for each side or for both"),
         (ratio(where={}), "claims.0.ratio_between: the selection (size 2) leaves cells that differ in device; pin"),
         (ratio(metric="run_time_s"), "claims.0.ratio_between: run_time_s needs the steps of the published run"),
         (ratio(over={"size": 2}), "claims.0.ratio_between: both sides are the same cell (device cpu, size 2)"),
@@ -67,11 +72,11 @@ def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, pub
         (ratio(of={"size": 2, "execution": "compile"}), "claims.0.ratio_between.of.execution: 'compile' is not meas"),
         (
             {"crossover_between": {"range": [1, 2], "where": {"size": 2}}},
-            "claims.0.crossover_between.where.size: 2 is not allowed; a crossover is between the cpu and an",
+            "claims.0.crossover_between: where.size: 2 is not allowed; a crossover is between the cpu and an",
         ),
         (
             {"crossover_between": {"range": [1, 2], "where": {"device": "cpu"}}},
-            "claims.0.crossover_between.where.device: 'cpu' is not allowed",
+            "claims.0.crossover_between: where.device: 'cpu' is not allowed",
         ),
         ({"same_quality": {**SAME, "study": "min"}}, "claims.0.same_quality.study: 'min' is unknown; allowed: mine"),
         ({"same_quality": SAME}, "claims.0.same_quality.study: 'mine' trains no models; allowed: a study with quality"),
@@ -122,5 +127,4 @@ def test_a_claim_may_name_a_study_that_is_not_run(folder: Any) -> None:
 
 def test_without_a_source_a_claim_has_that_of_the_published_results(folder: Any) -> None:
     study = folder.study(claims=[{"statement": "x", **ratio()}], published=STATEMENT)
-    (claim,) = claims_of(study.name, study.published, study.claims)
-    assert (claim["source"], claim["study"]) == (STATEMENT["source"], "mine")
+    assert study.claims[0].source == STATEMENT["source"]

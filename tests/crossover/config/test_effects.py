@@ -46,9 +46,9 @@ def test_keys_of_a_model_replace_those_of_the_only_study(folder: Any, entries: l
 def test_a_changed_grid_keeps_the_candidates_within_it(folder: Any) -> None:
     candidates = {"sizes": [2, 3, 4], "executions": ["compile"]}
     folder.write(sizes=[2, 3, 4], candidates=candidates)
-    assert folder.read(entries=["sizes=[2,3]"]).studies[0].candidates["sizes"] == [2, 3]
-    assert folder.read(entries=["sizes=[2,5]"]).studies[0].candidates["sizes"] is None
-    assert folder.read({"overrides": {"mine": {"sizes": [3, 4]}}}).studies[0].candidates["sizes"] == [3, 4]
+    assert folder.read(entries=["sizes=[2,3]"]).studies[0].candidates.sizes == (2, 3)
+    assert folder.read(entries=["sizes=[2,5]"]).studies[0].candidates.sizes is None
+    assert folder.read({"overrides": {"mine": {"sizes": [3, 4]}}}).studies[0].candidates.sizes == (3, 4)
 
 
 def test_later_layers_replace_what_excludes_them(builders: Any) -> None:

@@ -162,21 +162,21 @@ class TestStudies:
         study = {"workload": ..., "sizes": [8, 16], "batch_sizes": [2], "model": "net.py:Net"}
         line = error_line(lambda: folder.study(**study))
         assert "model: net.py:Net is a class of models, without a batch; give the study `data`, or a function" in line
-        model = folder.study(**study, data={"file": "rows.csv", "targets": "b"}).model
+        model = folder.study(**study, data={"file": "rows.csv", "targets": "b"}).user_model
         assert (model.takes, model.passed, model.signature) == ((), ("size",), "Net(size, device=None)")
 
     def test_a_study_of_a_model_needs_only_a_question(self, folder: Any, net: Path) -> None:
         study = folder.study(title=..., workload=..., sizes=..., batch_sizes=..., model="net.py:build", mode="infer")
         assert (study.workload, study.sizes, study.batch_sizes) == ("model", (8, 16), (32,))
-        assert study.model == Model(str(net), "build", mode="infer")
-        assert {cell.model for cell in study.cells(["cpu"])} == {study.model}
+        assert study.user_model == Model(str(net), "build", mode="infer")
+        assert {cell.model for cell in study.cells(["cpu"])} == {study.user_model}
 
     def test_only_default_sizes_may_be_refused(self, folder: Any, net: Path) -> None:
-        assert not folder.study(workload=..., sizes=..., model="net.py:build").model.may_refuse
+        assert not folder.study(workload=..., sizes=..., model="net.py:build").user_model.may_refuse
         net.write_text(FILE.replace("SIZES", "OTHERS"))
         study = folder.study(workload=..., sizes=..., model="net.py:build")
-        assert (study.sizes, study.model.may_refuse) == (DEFAULT_SIZES, True)
-        assert not folder.study(workload=..., sizes=[3], model="net.py:build").model.may_refuse
+        assert (study.sizes, study.user_model.may_refuse) == (DEFAULT_SIZES, True)
+        assert not folder.study(workload=..., sizes=[3], model="net.py:build").user_model.may_refuse
 
     @pytest.mark.parametrize(
         ("model", "sizes", "batch_sizes", "x_axis"),
@@ -196,8 +196,12 @@ class TestStudies:
 
     def test_with_names_as_sizes_the_x_axis_is_parameters(self, folder: Any) -> None:
         study = folder.study(workload=..., model="transformers:ViTConfig", sizes=["ViTConfig", "BertConfig"])
-        assert (study.sizes, study.x_axis, study.model.names) == ((1, 2), "parameters", ("ViTConfig", "BertConfig"))
-        assert [study.model.argument(size) for size in study.sizes] == ["ViTConfig", "BertConfig"]
+        assert (study.sizes, study.x_axis, study.user_model.names) == (
+            (1, 2),
+            "parameters",
+            ("ViTConfig", "BertConfig"),
+        )
+        assert [study.user_model.argument(size) for size in study.sizes] == ["ViTConfig", "BertConfig"]
 
     @pytest.mark.parametrize(
         ("changes", "message"),

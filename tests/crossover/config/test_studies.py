@@ -8,14 +8,15 @@ from crossover.config.studies import (
     TRAINING_PATH,
     Cell,
     Effort,
-    Quality,
+    in_rounds,
+)
+from crossover.config.study import (
+    QualityKeys,
     Study,
     cells_of_candidates,
     check_any_for,
     effort_of,
-    in_rounds,
     preview,
-    quality_of,
     trained_cells,
 )
 from crossover.config.words import AXES
@@ -23,8 +24,8 @@ from crossover.errors import UserError
 
 STUDY = Study(
     name="disc_depth",
-    title="",
-    question="",
+    title="A title",
+    question="A question?",
     workload="disc_mlp",
     sizes=(2, 3),
     batch_sizes=(100, 200),
@@ -60,7 +61,7 @@ def test_rounds_are_complete_shuffled_and_reproducible() -> None:
     [
         ((1, 2, 3, 4, 5), {1, 2, 3, 4, 5}),
         ((6, 1, 2, 3, 4, 5), {1, 2, 3, 5, 6}),
-        (tuple(range(100)), {0, 25, 50, 74, 99}),
+        (tuple(range(1, 101)), {1, 26, 51, 75, 100}),
     ],
 )
 def test_a_preview_has_both_ends_the_middle_and_the_quarters(sizes: tuple[int, ...], taken: set[int]) -> None:
@@ -120,14 +121,14 @@ def test_cells_with_the_same_model_are_trained_once() -> None:
     }
     assert {(cell.protocol, cell.execution) for cell in cells} == {("resident", "eager")}
     assert study.cells(["cpu"]) == []
-    assert quality_of(study) == Quality(2, 3)
-    assert (trained_cells(STUDY, ["cpu"]), quality_of(STUDY)) == ([], None)
+    assert study.quality == QualityKeys(2, 3)
+    assert (trained_cells(STUDY, ["cpu"]), STUDY.quality) == ([], None)
 
 
 def test_candidates_add_cells_to_the_grid() -> None:
     """A CPU has no CUDA graph, and on fewer cores nothing is compiled."""
-    candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1], "sizes": [3]}
-    study = replace(STUDY, batch_sizes=(100,), precisions=("tf32", "bf16"), candidates=candidates)
+    candidates = {"executions": ["compile", "cuda-graph"], "cpu_threads": [1]}
+    study = replace(STUDY, sizes=(3,), batch_sizes=(100,), precisions=("tf32", "bf16"), candidates=candidates)
     added = cells_of_candidates(study, ["cpu", "cuda"])
     assert {(cell.execution, cell.device) for cell in added} == {
         *{("compile", "cpu"), ("compile", "cuda"), ("eager", "cpu-1"), ("cuda-graph", "cuda")},

@@ -112,7 +112,7 @@ def test_published_results_are_searched_for_beside_the_study_and_in_published(fo
     (folder.path / "studies" / "mine.yaml").rename(tmp_path / "own" / "mine.yaml")
 
     def results() -> str:
-        return str(folder.read(studies=["own/mine.yaml"]).studies[0].published["results"])
+        return str(folder.read(studies=["own/mine.yaml"]).studies[0].published.results)
 
     assert results() == "published/runs.csv"
     (tmp_path / "own" / "runs.csv").write_text(text)

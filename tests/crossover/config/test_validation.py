@@ -144,7 +144,7 @@ def test_characters_that_a_page_cannot_have_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize("results", ["results/quick/", "/a/b_c.d", "../runs", "my runs/ré+@,=1", ".hidden"])
 def test_paths_that_every_tool_accepts_are_allowed_for_results(results: str) -> None:
-    assert check({"results": results}, ConfigKeys, COMMAND_LINE)["results"] == results
+    assert check({"results": results}, ConfigKeys, COMMAND_LINE).results == results
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
+from crossover.config.study import Study
 from crossover.figures.view import GRID_KEYS, StudyView, study_view
 from crossover.tables.references import Reference
 from report_pages import study, tables_of
@@ -16,7 +17,7 @@ from report_pages import study, tables_of
 STUDY = "disc_depth"
 
 
-def study_file(rows: pd.DataFrame, **changes: Any) -> dict[str, Any]:
+def study_file(rows: pd.DataFrame, **changes: Any) -> Study:
     grid = {"size": "sizes", **GRID_KEYS}
     return study(**{key: list(dict.fromkeys(rows[axis])) for axis, key in grid.items()} | changes)
 
@@ -33,7 +34,8 @@ def build_view(
 ) -> StudyView:
     """The view of a study with these rows; `changes` replace keys of its file."""
     table = pd.DataFrame(rows)
-    spec = study_file(table, published={"crossover": crossover, "rows": list(published)}, **changes)
+    source = {"statement": "a statement", "source": "Somebody (2019)", "crossover": crossover, "rows": list(published)}
+    spec = study_file(table, published=source, **changes)
     tables = tables_of(table, {STUDY: spec}, searches=searches, prices=prices, roofs=roofs, references=references)
     return study_view(tables, spec, STUDY, "USD" if prices else None)
 

@@ -17,6 +17,7 @@ from crossover.figures.registry import FIGURES
 from crossover.figures.style import DEVICE_COLOURS
 from crossover.figures.view import StudyView, on_line, published_table
 from crossover.tables.references import Facts, Reference
+from report_pages import study
 
 from .conftest import as_points, labelled, marked, words
 
@@ -179,7 +180,8 @@ def test_a_published_run_matches_a_series_on_every_axis_that_it_states(tmp_path:
         "# Somebody (2019)\nprotocol,precision,batch_size,size,device,run_time_s\n"
         "as_published,fp32,,2,cpu,1\nresident,fp32,,2,cpu,2\n,tf32,,2,cpu,3\n,,32,2,cuda,4\n,,64,2,cpu,5\n"
     )
-    runs = published_table({"published": {"rows": read_published_rows(tmp_path / "runs.csv")[1]}})
+    rows = read_published_rows(tmp_path / "runs.csv")[1]
+    runs = published_table(study(published={"statement": "x", "source": "y", "rows": rows}))
     line = {"study": "mine", "protocol": "as_published", "precision": "fp32", "batch_size": 32, "size": 9}
     assert on_line(runs, line, "size")["run_time_s"].tolist() == [1, 4]
     assert on_line(runs, line | {"size": 2}, "batch_size")["run_time_s"].tolist() == [1, 4, 5]

@@ -1,19 +1,19 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from crossover.config.models import Model
 from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.plan import plan_file
 from crossover.plan.plan_file import find_references, planned_rows, repeated_rows
 from crossover.plan.stages import write_stage
 from plans import configured, planned
-from write_plan import with_rows, write_plan
-
-RESULTS = str(Path(__file__).parents[3] / "config" / "published" / "hsf_width_runtime.csv")
+from write_plan import write_plan
 
 KEYS = [{"key": "a key", "parts": {"--seed": "0"}}]
 
@@ -32,7 +32,7 @@ def test_a_plan_contains_config_studies_and_rows(tmp_path: Path) -> None:
     assert (plan.trials, plan.several_hosts, plan.references, plan.note) == (2, True, ["h200"], "no GPU")
     assert plan.devices == ["cpu", "cuda"]
     assert plan.config["seed"] == 5
-    assert plan.studies["disc_depth"]["sizes"] == [2, 3]
+    assert plan.studies["disc_depth"].sizes == (2, 3)
     assert len(plan.cells) == 4
     assert len(plan.rows) == 4 * 2
     assert f"results/cells/{Cell(**plan.cells[0]).path}/trial-1.parquet" == plan.rows[0]
@@ -87,10 +87,30 @@ def test_a_file_that_is_not_a_plan_is_reported_in_one_line(tmp_path: Path, text:
         plan_file.read(path)
 
 
-def test_the_plan_contains_published_rows() -> None:
-    study = {"published": {"results": RESULTS, "crossover": [100, 1000]}}
-    published = with_rows(study)["published"]
-    assert published["crossover"] == [100, 1000]
-    assert {"device": "cpu", "size": 5, "run_time_s": 172.0}.items() <= published["rows"][0].items()
-    for without in ({"published": None}, {"published": {"results": None}}):
-        assert with_rows(without) == without
+def test_the_plan_contains_published_rows(tmp_path: Path) -> None:
+    published = plan_file.read(written(tmp_path, studies=["hsf_width"])).studies["hsf_width"].published
+    assert published is not None
+    assert published.crossover == (100, 1000)
+    assert {"device": "cpu", "size": 5, "run_time_s": 172.0}.items() <= published.rows[0].items()
+
+
+def test_a_plan_of_an_earlier_version_is_read_back(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    values = json.loads(path.read_text())
+    study = values["studies"]["disc_depth"]
+    for key in ("mode", "data", "check", "user_model"):
+        del study[key]
+    path.write_text(
+        json.dumps(values | {"studies": {"disc_depth": study | {"model": {"origin": "net.py", "name": "f"}}}})
+    )
+    read = plan_file.read(path).studies["disc_depth"]
+    assert (read.sizes, read.user_model) == ((2, 3), Model("net.py", "f"))
+
+
+def test_a_plan_with_an_invalid_study_is_reported_in_one_line(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    values = json.loads(path.read_text())
+    values["studies"]["disc_depth"]["sizes"] = "two"
+    path.write_text(json.dumps(values))
+    with pytest.raises(UserError, match=r"plan\.json: not the plan of a run; delete it"):
+        plan_file.read(path)

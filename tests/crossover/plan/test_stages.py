@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from crossover.config.studies import Cell, Refinement, Study
+from crossover.config.studies import Cell, Refinement
+from crossover.config.study import Study
 from crossover.errors import UserError
 from crossover.plan.stages import (
     planned_trials,

@@ -16,6 +16,8 @@ Row = Callable[..., dict[str, Any]]
 
 
 def data_of(rows: pd.DataFrame, **changes: Any) -> dict[str, Any]:
+    if "published" in changes:
+        changes["published"] = {"statement": "x", "source": "y", **changes["published"]}
     studies = {name: study(**changes) for name in rows["study"].unique()}
     data: dict[str, Any] = json.loads(page_data(studies, tables_of(rows, studies)))
     return data

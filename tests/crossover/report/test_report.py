@@ -360,8 +360,8 @@ def test_the_files_to_copy_to_a_machine_with_a_gpu_are_named(rows: pd.DataFrame,
     nets = tmp_path / "my_nets" / "net.py"
     nets.touch()
     (tmp_path / "here").mkdir()
-    model = {"origin": str(nets), "name": "build", "table": {"file": "/data/rows.csv"}}
-    studies = {"widths": study(model=model)}
+    model = {"origin": str(nets), "name": "build", "table": {"file": "/data/rows.csv", "targets": "label"}}
+    studies = {"widths": study(user_model=model)}
     run = Invocation(f"snakemake -s {ROOT}/Snakefile --config model={nets}:build", str(tmp_path / "here"), Checkout())
     write_report(Run(tables_of(cpu, studies), studies), tmp_path, TEMPLATES, run)
     terminal, summary, page = ((tmp_path / name).read_text() for name in ("summary.txt", "summary.md", "report.html"))
@@ -658,7 +658,7 @@ def test_trainings_are_summarised_in_a_sentence_and_a_table(row: Row, tmp_path: 
         for device in ("cpu", "cuda")
         for seed in (1, 2)
     ]
-    studies = {"disc_depth": study(figures=[])}
+    studies = {"disc_depth": study(figures=["utilisation"])}
     write_report(Run(tables_of(pd.DataFrame([trial]), studies, trainings=trained), studies), tmp_path, TEMPLATES)
     html = (tmp_path / "report.html").read_text()
     assert "1.00000" in html

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.config.studies import Candidates, Refinement
+from crossover.config.studies import Refinement
 from crossover.statistics.best import candidates_of, standings_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
@@ -16,22 +16,18 @@ from crossover.statistics.refinement import plan_stage
 from crossover.tables import registry
 from crossover.tables.frames import records, with_cell_columns
 from crossover.tables.run_tables import run_tables
+from report_pages import study
 
 Row = Callable[..., dict[str, Any]]
 STUDY = "disc_depth"
 SIZES = (100, 400, 1600, 6400)
-CANDIDATES = Candidates(
+CANDIDATES = study(
     sizes=(100, 1600, 6400),
     batch_sizes=(1,),
-    executions=("compile", "cuda-graph"),
-    precisions=("fp32",),
     protocols=("resident",),
-    cpu_variants=(),
-    cpu_threads=(1,),
-    own_executions=("eager",),
-    own_precisions=("fp32",),
-    own_variants=("plain",),
-    own_threads=(),
+    precisions=("fp32",),
+    executions=("eager",),
+    candidates={"executions": ["compile", "cuda-graph"], "cpu_threads": [1]},
 )
 X = {STUDY: "size"}
 Times = Mapping[tuple[str, str], Mapping[int, float | None]]

@@ -233,4 +233,4 @@ def test_shipped_references_are_valid_and_match_the_current_models(folder: Path)
 def model_of(study: str) -> Model | None:
     """The model of a shipped study; None if the checkout has no such study."""
     is_shipped = (ROOT / "config" / "studies" / f"{study}.yaml").is_file()
-    return configured(studies=[study]).studies[0].model if is_shipped else None
+    return configured(studies=[study]).studies[0].user_model if is_shipped else None
