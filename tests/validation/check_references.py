@@ -6,7 +6,7 @@ Each folder is a reference made by `snakemake export_reference`. They must have 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ import pandas as pd
 from crossover.config.options import new_parser
 from crossover.config.words import HERE, is_cpu
 from crossover.errors import UserError
-from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.references import agreeing, ends_of, ratios_to_references, reference_lines
+from crossover.statistics.crossover import ESTIMATED
+from crossover.statistics.crossovers import crossovers_of, table_of_lines
+from crossover.statistics.references import agreeing, compared_with_references
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.references import Reference, read_reference
 from crossover.tables.registry import SERIES_AXES
@@ -41,9 +42,8 @@ def predictions(references: Sequence[Reference]) -> pd.DataFrame:
         x_axes = dict.fromkeys(trials["study"], "size")
         cpu = trials[[is_cpu(device) for device in trials["device"]]]
         elsewhere = agreeing(cpu, [there])
-        ratios = ratios_to_references(cpu, elsewhere, x_axes)
-        lines = reference_lines(cpu, elsewhere, ratios, x_axes, None)
-        for row in (row for line in lines if (row := line.row(together=1))["cost"] == "time"):
+        _, lines = compared_with_references(cpu, elsewhere, x_axes)
+        for row in records(table_of_lines(line for line in lines if line.cost == "time")):
             measured = records(rows_with(headline_rows(crossovers_of(trials, x_axes)), SERIES, row))
             if measured and measured[0]["status"] in DECIDED:
                 rows.append(_compared(row, measured[0], there.facts.name, here.facts.name))
@@ -51,13 +51,13 @@ def predictions(references: Sequence[Reference]) -> pd.DataFrame:
 
 
 def _compared(prediction: dict[str, Any], measured: dict[str, Any], there: str, here: str) -> dict[str, Any]:
-    low, high = ends_of(prediction, "bracket" if prediction["trials"] == 1 else "crossover")
+    low, high = _ends_of(prediction, "bracket" if prediction["trials"] == 1 else "crossover")
     is_predicted = prediction["status"] in (*DECIDED, "edge_tie") and (low, high) != (0, math.inf)
     if not is_predicted:
         low = high = math.nan
     truth = measured["crossover"]
     if truth is None:
-        truth, _ = ends_of(measured, "crossover")
+        truth, _ = _ends_of(measured, "crossover")
     return {
         "gpu_of": there,
         "cpu_of": here,
@@ -68,6 +68,13 @@ def _compared(prediction: dict[str, Any], measured: dict[str, Any], there: str, 
         "predicted_high": high,
         "holds": low <= truth <= high if is_predicted else None,
     }
+
+
+def _ends_of(row: Mapping[str, Any], prefix: str) -> tuple[float, float]:
+    """The ends of the interval or bracket; 0 or infinity for an end that is open or beyond the measured range."""
+    if row["status"] in ESTIMATED:
+        return row[f"{prefix}_low"] or 0, row[f"{prefix}_high"] or math.inf
+    return (0, 0) if row["status"] == "below_range" else (math.inf, math.inf)
 
 
 def main(arguments: list[str]) -> None:

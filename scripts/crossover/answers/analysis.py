@@ -16,17 +16,18 @@ from crossover.claims.claims import check_claims
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.study import Study
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
-from crossover.statistics.best import of_own_grid, standings_of
+from crossover.statistics.best import best_series, of_own_grid, standings_of
 from crossover.statistics.bottlenecks import with_bottlenecks
 from crossover.statistics.bounds import bounds_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import Line, lines_of, table_of_lines
 from crossover.statistics.latencies import latencies_of
 from crossover.statistics.machines import machines_of
+from crossover.statistics.pairings import pairings
 from crossover.statistics.payback import STARTUP_COLUMNS
 from crossover.statistics.quality import quality_table
 from crossover.statistics.ratios import ratios_of
-from crossover.statistics.references import agreeing, ratios_to_references, reference_lines
+from crossover.statistics.references import agreeing, compared_with_references
 from crossover.statistics.roofs import with_roofs
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import (
@@ -80,7 +81,7 @@ def analyse(
     standings = standings_of(all_compared, candidates, x_axes)
     added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
     reference_trials = agreeing(measurements, references)
-    reference_ratios = ratios_to_references(compared, reference_trials, x_axes)
+    reference_ratios, estimates = compared_with_references(compared, reference_trials, x_axes, prices)
     reference_cells = with_facts(summarise(reference_trials, prices=prices, origin="reference"), references)
     bounds = bounds_of(cells, measurements, references, reference_trials)
     idle = studies_with_idle_size(measurements)
@@ -89,10 +90,11 @@ def analyse(
         for name, axis in x_axes.items()
         if asks_for_crossovers(studies[name].figures) and _is_true_axis(axis, name, idle)
     }
-    own_lines = lines_of(all_compared, x_axes, prices, candidates, runs)
-    estimates = reference_lines(compared, reference_trials, reference_ratios, x_axes, prices)
+    pairs = [*pairings(compared, x_axes, prices, runs)]
+    at_best = [pairing for series in best_series(all_compared, candidates, x_axes) for pairing in series.pairings()]
+    own_lines = lines_of([*pairs, *at_best], x_axes)
     lines, second_lines = (
-        [line for line in found if _is_true_axis(line.pairing.x_axis, line.study, idle)]
+        [line for line in found if _is_true_axis(line.pairing.x_axis, line.pairing.study, idle)]
         for found in ([*own_lines, *estimates], _second_lines(compared, studies))
     )
     tables = run_tables(
@@ -101,20 +103,23 @@ def analyse(
         cells=with_cell_columns(with_bottlenecks(cells, measurements), standings, CANDIDATES),
         candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
         reference_cells=reference_cells,
-        ratios=_joined(ratios_of(compared[~compared["study"].isin(ranked)], x_axes), reference_ratios),
+        ratios=_joined(ratios_of(compared, [pair for pair in pairs if pair.study not in ranked]), reference_ratios),
         latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
         searched_cells=searches,
     )
     together = {
         name: together_of(
-            tables.of_study(name), name, study, [line for line in (*lines, *second_lines) if line.study == name]
+            tables.of_study(name),
+            name,
+            study,
+            [line for line in (*lines, *second_lines) if line.pairing.study == name],
         )
         for name, study in studies.items()
     }
     tables = replace(
         tables,
-        ratios=_joined(ratios_of(compared, x_axes, together), reference_ratios, bounds),
+        ratios=_joined(ratios_of(compared, pairs, together), reference_ratios, bounds),
         crossovers=_joined(
             table_of_lines(lines, together),
             table_of_lines(second_lines, together).assign(second_axis=True),
@@ -164,11 +169,11 @@ def _second_lines(measurements: pd.DataFrame, studies: Mapping[str, Study]) -> l
     over_cores = {name for name in second if studies[name].x_axis == CPU_THREADS}
     return [
         line
-        for line in (lines_of(pd.concat(on_grid), second) if on_grid else [])
+        for line in (lines_of(pairings(pd.concat(on_grid), second), second) if on_grid else [])
         if line.cost == "time"
         and line.pairing.pair == "device"
         and line.pairing.other_machine is None
-        and (line.pairing.baseline == BASELINE or line.study in over_cores)
+        and (line.pairing.baseline == BASELINE or line.pairing.study in over_cores)
     ]
 
 

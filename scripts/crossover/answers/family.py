@@ -21,7 +21,7 @@ from crossover.statistics.crossovers import Line
 from crossover.statistics.family import holm
 from crossover.statistics.intervals import Interval, SampleMean, interval_of
 from crossover.statistics.latencies import LOWERS
-from crossover.statistics.references import ReferenceLine
+from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import on_all_cores, records
 from crossover.tables.registry import DETERMINISTIC
 from crossover.tables.run_tables import RunTables
@@ -34,7 +34,7 @@ def together_of(tables: RunTables, name: str, study: Study, lines: Sequence[Line
     those of its crossovers; estimates with GPUs measured elsewhere count only without a GPU here.
     """
     is_alone = all(map(is_cpu, tables.cells["device"]))
-    stated = [line for line in lines if is_alone or not isinstance(line, ReferenceLine)]
+    stated = [line for line in lines if is_alone or line.pairing.pair != REFERENCE]
     p_values = [
         *_of_crossovers(stated, study),
         *(_of_elsewhere(tables, study.x_axis) if is_alone else ()),

@@ -15,9 +15,10 @@ from crossover.answers.vocabulary import Row, estimate, flags_of, ratio_columns,
 from crossover.config.words import BASELINE, HERE, is_cpu, series_axes
 from crossover.statistics.bounds import HIGHEST_TOLD, LAUNCH
 from crossover.statistics.bounds import PAIR as BOUND
+from crossover.statistics.crossover import DISAGREE
 from crossover.statistics.intervals import INCONCLUSIVE, SampleMean, interval_of
 from crossover.statistics.machines import Side, is_ranking, ranked_sides, ranking_axes, sides_of, standings_along
-from crossover.statistics.references import DISAGREE, NORMAL_QUANTILE, host_factors, speedup_spread
+from crossover.statistics.references import NORMAL_QUANTILE, host_factors, speedup_spread
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import first_row, records, with_x
 from crossover.tables.labels import (

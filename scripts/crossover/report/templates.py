@@ -18,7 +18,7 @@ from markupsafe import Markup
 from crossover.config.statuses import FLAGS, STATUSES
 from crossover.report.provenance import DOCS, GROUPS
 from crossover.report.study_rows import main_answers, row_of
-from crossover.statistics.references import ESTIMATED
+from crossover.statistics.crossover import ESTIMATED
 from crossover.tables.frames import records
 from crossover.tables.labels import metric_title
 from crossover.text import (

@@ -99,30 +99,36 @@ class Advantages:
 
 
 def advantages_of_table(
-    measurements: pd.DataFrame,
+    trials: pd.DataFrame,
     baseline: str,
     contender: str,
     resolution: float = CLOCK_RESOLUTION,
     *,
     constant: bool = False,
+    x: str = "size",
+    cost: str = "step_time_s",
 ) -> Advantages:
-    """The advantages, from the arguments of `estimate_crossover`. Rows of one trial share a process and count once.
+    """The contender's advantage in column `cost` over column `x`, which is the size below.
+
+    `trials` also has the columns side and trial; rows of one trial share a process and count once. A cost is NaN if a
+    trial has none, and `resolution` is a share of it (`crossover.statistics.intervals.RESOLUTIONS`). With `constant`,
+    the contender has the same trials at every size. A size is used if both sides have a cost there.
 
     Raises ValueError for a size that is unknown, infinite or not above 0.
     """
-    sizes, seconds = (measurements[name].to_numpy(float, na_value=np.nan) for name in ("size", "step_time_s"))
+    sizes, seconds = (trials[name].to_numpy(float, na_value=np.nan) for name in (x, cost))
     if not (np.isfinite(sizes) & (sizes > 0)).all():
         raise ValueError("every measurement needs a size: a finite number above 0")
     logs = np.full(len(seconds), np.nan)
     good = np.isfinite(seconds) & (seconds > 0)
     logs[good] = np.log(seconds[good])
-    trials: dict[float, dict[str, dict[Any, list[float]]]] = {}  # for these few rows, pandas takes ten times as long
-    columns = sizes.tolist(), measurements["side"].tolist(), measurements["trial"].tolist(), logs.tolist()
+    logs_at: dict[float, dict[str, dict[Any, list[float]]]] = {}  # for these few rows, pandas takes ten times as long
+    columns = sizes.tolist(), trials["side"].tolist(), trials["trial"].tolist(), logs.tolist()
     for size, side, trial, log in zip(*columns, strict=True):
         if side in (baseline, contender):
-            of_side = trials.setdefault(size, {baseline: {}, contender: {}})[side]
+            of_side = logs_at.setdefault(size, {baseline: {}, contender: {}})[side]
             of_side.setdefault(trial, []).extend([] if math.isnan(log) else [log])
-    cells = {size: (_means(sides[baseline]), _means(sides[contender])) for size, sides in sorted(trials.items())}
+    cells = {size: (_means(sides[baseline]), _means(sides[contender])) for size, sides in sorted(logs_at.items())}
     return advantages_of_cells(cells, resolution, constant=constant)
 
 

@@ -1,14 +1,20 @@
-"""Who is compared with whom, in tables `crossovers` and `ratios`: pairs of sides, by the axis on which they differ."""
+"""The one list of who is compared with whom: pairs of sides, by the axis on which they differ.
+
+Table `ratios` has a row for each pair of cells of a pairing, and table `crossovers` for each pairing and cost.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from crossover.config.studies import Cell
+from crossover.config.study import Epochs, steps_of_run
 from crossover.config.words import (
     BASELINE,
     BASELINE_SETTINGS,
@@ -19,8 +25,19 @@ from crossover.config.words import (
     is_cpu,
     series_axes,
 )
+from crossover.statistics.cells import SECONDS_PER_HOUR, hourly_price, numbers_of
+from crossover.statistics.crossover import Crossover, crossover_of
+from crossover.statistics.crossover_curve import Advantages, advantages_of_table
+from crossover.statistics.intervals import CLOCK_RESOLUTION, RESOLUTIONS
+from crossover.statistics.payback import startups_of
 from crossover.tables.frames import at_common_points, first_row, on_all_cores
 from crossover.tables.registry import CELL_AXES
+
+XAxes = Mapping[str, str]
+"""The x axis of each study's crossovers."""
+
+StepsOfRuns = Mapping[str, int | Epochs | None]
+"""The key `steps_per_run` of each study."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +45,7 @@ class Pairing:
     """Two sides of a series."""
 
     pair: str
-    """device, precision, execution, settings, protocol, machine or best."""
+    """device, precision, execution, settings, protocol, machine, reference or best."""
     series: dict[str, object]
     """The axes of the series; the axis on which the sides differ has the contender's value."""
     device: str | None
@@ -36,13 +53,17 @@ class Pairing:
     baseline: str
     contender: str | None
     trials: pd.DataFrame
-    """The trials of both sides, which column `side` names. For the x axis `cpu_threads`, the contender's trials are
-    repeated at every number of threads.
+    """The trials of both sides, which column `side` names, with the columns of `with_costs`. For the x axis
+    `cpu_threads`, the contender's trials are repeated at every number of threads.
     """
     x_axis: str
     """One of `X_AXES`."""
     other_machine: str | None = None
     """The baseline's machine; None if it is that of the series."""
+
+    @property
+    def study(self) -> str:
+        return str(self.series["study"])
 
     @property
     def baseline_machine(self) -> object:
@@ -69,36 +90,98 @@ class Pairing:
             for baseline in by_side.get(self.baseline, ()):
                 yield from ((point, contender, baseline) for contender in by_side.get(str(self.contender), ()))
 
+    def advantages(self, cost: str, x: str) -> Advantages:
+        """The contender's advantage in one of COSTS, over column `x` of the trials."""
+        if (cost, x) not in self._advantages:
+            self._advantages[cost, x] = advantages_of_table(
+                self.trials,
+                self.baseline,
+                self.contender or "accelerator",
+                RESOLUTIONS.get(cost, CLOCK_RESOLUTION),
+                constant=self.x_axis == CPU_THREADS,
+                x=x,
+                cost=cost,
+            )
+        return self._advantages[cost, x]
 
-XAxes = Mapping[str, str]
-"""The x axis of each study's crossovers."""
+    @cached_property
+    def _advantages(self) -> dict[tuple[str, str], Advantages]:
+        """What `advantages` returned before: ratios, crossovers and corrections ask for the same."""
+        return {}
+
+    def crossover(self, cost: str, x: str, together: int = 1) -> Crossover:
+        """The crossover in one of COSTS over column `x` of the trials; `together` is as for `Advantages`."""
+        if self.contender is None:
+            return Crossover("no_accelerator")
+        return crossover_of(replace(self.advantages(cost, x), together=together))
+
+    def signs(self, together: int) -> dict[float, float]:
+        """By point with times on both sides: 1 where the contender is significantly faster, -1 where slower, else 0."""
+        advantages = replace(self.advantages("time", self.along), together=together)
+        return dict(zip(advantages.sizes.tolist(), advantages.sure_signs().tolist(), strict=True))
 
 
-def pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
-    """The pairings of each series within a machine: first of devices, then of precisions, then of executions."""
-    studies = [(x_axes[str(study)], rows) for study, rows in measurements.groupby("study", sort=False)]
+def pairings(
+    measurements: pd.DataFrame,
+    x_axes: XAxes,
+    prices: Mapping[str, float] | None = None,
+    runs: StepsOfRuns | None = None,
+) -> Iterator[Pairing]:
+    """All pairings but those of devices at their best: of devices, of settings, of protocols, then of machines.
+
+    Over numbers of cores, only devices have crossovers; other sides are then paired over the size. The arguments are as
+    for `with_costs`.
+    """
+    priced = with_costs(measurements, prices, runs)
+    studies = [(x_axes[str(study)], rows) for study, rows in priced.groupby("study", sort=False)]
     for x_axis, rows in studies:
         yield from _over_threads(rows) if x_axis == CPU_THREADS else _devices(rows, x_axis)
-    for axis in BASELINE_SETTINGS:
-        for x_axis, rows in studies:
-            if x_axis != CPU_THREADS:
-                yield from _settings(rows, axis, x_axis)
+    on_cores = [("size" if x_axis == CPU_THREADS else x_axis, on_all_cores(rows)) for x_axis, rows in studies]
+    for axis, usual in BASELINE_SETTINGS.items():
+        for x_axis, rows in on_cores:
+            yield from _on_same_device(rows, rows[axis], usual, axis, [axis], x_axis)
+    for x_axis, rows in on_cores:
+        yield from _study_settings(rows, x_axis)
+        yield from _protocols(rows, x_axis)
+    if priced["machine"].nunique() > 1:
+        series = [
+            (x_axis, *of_series)
+            for x_axis, rows in on_cores
+            for of_series in _series(rows, [axis for axis in series_axes(x_axis) if axis != "machine"])
+        ]
+        for pairs in (_accelerators_and_cpus, _same_devices):
+            for x_axis, axes_of_series, rows in series:
+                yield from (pairing for pairing in pairs(axes_of_series, rows, x_axis) if len(pairing.trials))
 
 
-def cell_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
-    """All pairings: those of devices, precisions and executions, then of settings and protocols, and of machines.
+def with_costs(
+    measurements: pd.DataFrame, prices: Mapping[str, float] | None, runs: StepsOfRuns | None = None
+) -> pd.DataFrame:
+    """Add a column for each of COSTS: seconds, joules and money per step, and seconds per run.
 
-    Over numbers of cores, only devices have crossovers. The other sides are then paired over the size.
+    All costs are NaN for a trial that is not ok. Energy is also NaN if its counter did not change, money if there is no
+    price, and the time of a run if the study has no steps per run (`runs`) or the start-up is unknown. `prices` is as
+    for `hourly_price`.
     """
-    over_sizes = {study: "size" if x_axis == CPU_THREADS else x_axis for study, x_axis in x_axes.items()}
-    yield from pairings(measurements, x_axes)
-    over_cores = on_all_cores(measurements[measurements["study"].map(x_axes) == CPU_THREADS])
-    for axis in BASELINE_SETTINGS:
-        yield from _settings(over_cores, axis, "size")
-    for study, rows in on_all_cores(measurements).groupby("study", sort=False):
-        yield from _study_settings(rows, over_sizes[str(study)])
-        yield from _protocols(rows, over_sizes[str(study)])
-    yield from machine_pairings(measurements, over_sizes)
+    ok = measurements["status"] == "ok"
+    joules = pd.to_numeric(measurements["energy_per_step_j"]).astype(float)
+    time_s = pd.to_numeric(measurements["step_time_s"]).astype(float).where(ok)
+    sides = [*zip(measurements["machine"], measurements["device"], strict=True)]
+    prices_of = {side: hourly_price(prices or {}, *side) for side in set(sides)}
+    return measurements.assign(
+        time=time_s,
+        energy=joules.where(ok & (joules > 0)),
+        money=time_s / SECONDS_PER_HOUR * np.array([prices_of[side] for side in sides], dtype=float),
+        run=_run_times(measurements, runs or {}).where(ok),
+    )
+
+
+def _run_times(measurements: pd.DataFrame, runs: StepsOfRuns) -> pd.Series:
+    of_runs = measurements[measurements["study"].isin([study for study, steps in runs.items() if steps])]
+    keys = zip(of_runs["study"], of_runs["batch_size"], strict=True)
+    steps = np.array([steps_of_run(runs[study], batch_size) for study, batch_size in keys], dtype=float)
+    times_s = startups_of(of_runs) + steps * numbers_of(of_runs["step_time_s"])
+    return pd.Series(times_s, of_runs.index, dtype=float).reindex(measurements.index)
 
 
 def baseline_settings(cells: Collection[Any]) -> dict[str, Any]:
@@ -112,35 +195,14 @@ def baseline_settings(cells: Collection[Any]) -> dict[str, Any]:
     return baseline
 
 
-def machine_pairings(measurements: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
-    """The pairings of machines with a point in common: first accelerators with CPUs, then devices of the same kind."""
-    if measurements["machine"].nunique() < 2:
-        return
-    studies = on_all_cores(measurements).groupby("study", sort=False)
-    series = [
-        (x_axis, dict(zip(axes, key, strict=True)), rows)
-        for study, of_study in studies
-        if (x_axis := x_axes[str(study)]) != CPU_THREADS
-        for axes in [[axis for axis in series_axes(x_axis) if axis != "machine"]]
-        for key, rows in of_study.groupby(axes, sort=False)
-    ]
-    for pairs in (_pairings_across_machines, _pairings_of_machines):
-        for x_axis, axes_of_series, rows in series:
-            yield from (pairing for pairing in pairs(axes_of_series, rows, x_axis) if len(pairing.trials))
-
-
-def compare_across(devices: Collection[str], cpu_machine_devices: Collection[str]) -> bool:
-    """Whether to compare the accelerators of a machine, which has `devices`, with the CPU of another machine.
-
-    They are compared if the first machine has no CPU times or the other machine has no accelerator.
-    """
-    return BASELINE in cpu_machine_devices and (BASELINE not in devices or all(map(is_cpu, cpu_machine_devices)))
+def _series(rows: pd.DataFrame, axes: list[str]) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
+    for key, of_series in rows.groupby(axes, sort=False):
+        yield dict(zip(axes, key, strict=True)), of_series
 
 
 def _devices(measurements: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
-    axes = series_axes(x_axis)
-    for key, rows in measurements.groupby(axes, sort=False):
-        series = dict(zip(axes, key, strict=True))
+    """Each accelerator against each CPU side; without an accelerator, the CPU alone."""
+    for series, rows in _series(measurements, series_axes(x_axis)):
         devices = list(rows["device"].unique())
         fewer_threads = [device for device in devices if is_cpu(device) and device != BASELINE]
         accelerators = [device for device in devices if not is_cpu(device)]
@@ -156,9 +218,7 @@ def _devices(measurements: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
 
 def _over_threads(measurements: pd.DataFrame) -> Iterator[Pairing]:
     """Each accelerator against the CPU over its number of threads; CPU sides with the same number are pooled."""
-    axes = series_axes(CPU_THREADS)
-    for key, rows in measurements.groupby(axes, sort=False):
-        series = dict(zip(axes, key, strict=True))
+    for series, rows in _series(measurements, series_axes(CPU_THREADS)):
         is_baseline = rows["device"].map(is_cpu).astype(bool)
         cpu = rows[is_baseline & rows["threads"].notna()]
         cpu = cpu.assign(side=BASELINE, **{CPU_THREADS: cpu["threads"].astype(int)})
@@ -168,12 +228,6 @@ def _over_threads(measurements: pd.DataFrame) -> Iterator[Pairing]:
             counts = cpu[CPU_THREADS].unique()
             trials = pd.concat([cpu, *(constant.assign(**{CPU_THREADS: count}) for count in counts)])
             yield Pairing("device", series, contender, BASELINE, contender, trials, CPU_THREADS)
-
-
-def _settings(measurements: pd.DataFrame, axis: str, x_axis: str) -> Iterator[Pairing]:
-    """Each precision or execution (`axis`) that a device supports against the one in BASELINE_SETTINGS."""
-    rows = on_all_cores(measurements)
-    yield from _on_same_device(rows, rows[axis], BASELINE_SETTINGS[axis], axis, [axis], x_axis)
 
 
 def _study_settings(rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
@@ -212,31 +266,31 @@ def _on_same_device(
                 yield Pairing(pair, series, device, baseline, str(contender), trials, x_axis)
 
 
-def _pairings_across_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
-    """The accelerators of a machine against the CPU of another machine, if `compare_across` allows it."""
+def _accelerators_and_cpus(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
+    """The accelerators of a machine against the CPU of another.
+
+    They are compared if the first machine has no CPU times or the other machine has no accelerator.
+    """
     devices = rows.groupby("machine", sort=False)["device"].unique()
-    for cpu_machine, cpu_machine_devices in devices.items():
-        for machine, machine_devices in devices.items():
-            if cpu_machine == machine or not compare_across(machine_devices, cpu_machine_devices):
+    for cpu_machine, of_cpu_machine in devices.items():
+        for machine, of_machine in devices.items():
+            is_asked = BASELINE not in of_machine or all(map(is_cpu, of_cpu_machine))
+            if cpu_machine == machine or BASELINE not in of_cpu_machine or not is_asked:
                 continue
-            for contender in (device for device in machine_devices if not is_cpu(device)):
+            for contender in (device for device in of_machine if not is_cpu(device)):
                 of_baseline = (rows["machine"] == cpu_machine) & (rows["device"] == BASELINE)
                 both = rows[of_baseline | ((rows["machine"] == machine) & (rows["device"] == contender))]
-                sides = _sides(both, "device", [BASELINE, contender], x_axis)
+                trials = at_common_points(both.assign(side=both["device"]), "side", X_AXES[x_axis])
                 on_machine = {**series, "machine": machine}
-                yield Pairing("device", on_machine, contender, BASELINE, contender, sides, x_axis, str(cpu_machine))
+                yield Pairing("device", on_machine, contender, BASELINE, contender, trials, x_axis, str(cpu_machine))
 
 
-def _pairings_of_machines(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
+def _same_devices(series: dict[str, object], rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
     """Each device of a machine against the same device of the first machine that has it."""
     for device, of_device in rows.groupby("device", sort=False):
         first, *others = of_device["machine"].unique()
         for machine in others:
-            sides = _sides(of_device, "machine", [first, machine], x_axis)
+            both = of_device[of_device["machine"].isin([first, machine])]
+            trials = at_common_points(both.assign(side=both["machine"]), "side", X_AXES[x_axis])
             on_machine = {**series, "machine": machine}
-            yield Pairing("machine", on_machine, str(device), first, machine, sides, x_axis, first)
-
-
-def _sides(rows: pd.DataFrame, axis: str, values: Collection[str], x_axis: str) -> pd.DataFrame:
-    sides = at_common_points(rows[rows[axis].isin(values)], axis, X_AXES[x_axis])
-    return sides.assign(side=sides[axis])
+            yield Pairing("machine", on_machine, str(device), first, machine, trials, x_axis, first)

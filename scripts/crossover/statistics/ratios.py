@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +12,8 @@ import pandas as pd
 from crossover.config.studies import Cell
 from crossover.config.words import is_cpu
 from crossover.statistics.cells import numbers_of, rows_of_cells
-from crossover.statistics.crossovers import signs_of_pairing
 from crossover.statistics.intervals import Interval, SampleMean, columns_of, ratio_of, sure_signs
-from crossover.statistics.pairings import XAxes, cell_pairings
+from crossover.statistics.pairings import Pairing
 from crossover.statistics.payback import Jobs, payback, startups_of
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import table_of
@@ -32,17 +31,18 @@ Cells = Mapping[Cell, Times]
 """The times of each cell that has times."""
 
 
-def ratios_of(measurements: pd.DataFrame, x_axes: XAxes, together: Mapping[str, int] | None = None) -> pd.DataFrame:
-    """One row per pair of cells that both have times, from `cell_pairings`.
+def ratios_of(
+    measurements: pd.DataFrame, pairs: Iterable[Pairing], together: Mapping[str, int] | None = None
+) -> pd.DataFrame:
+    """One row per pair of cells of the pairings that both have times in `measurements`.
 
     A payback is given where a step is significantly faster, corrected for the number of comparisons of the study.
     """
     cells, parameters, threads = _cells(measurements)
     rows: dict[tuple[str, Cell, Cell], dict[str, Any]] = {}
-    for pairing in cell_pairings(measurements, x_axes):
+    for pairing in pairs:
         compared = [sides for sides in pairing.cells() if {*sides[1:]} <= cells.keys()]
-        of_study = (together or {}).get(str(pairing.series["study"]), 1)
-        signs = signs_of_pairing(pairing, of_study) if compared else {}
+        signs = pairing.signs((together or {}).get(pairing.study, 1)) if compared else {}
         for point, contender, baseline in compared:
             times, baseline_times = cells[contender], cells[baseline]
             rows[pairing.pair, contender, baseline] = {

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import replace
 from statistics import geometric_mean
-from typing import Any
 
 import pandas as pd
 
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
-from crossover.statistics.crossovers import Line, with_costs
-from crossover.statistics.intervals import ENDS, Interval, interval_of, time_over_trials
-from crossover.statistics.pairings import Pairing, XAxes, machine_pairings
+from crossover.statistics.crossovers import Line
+from crossover.statistics.intervals import Interval, interval_of, time_over_trials
+from crossover.statistics.pairings import Pairing, XAxes, pairings, with_costs
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
 from crossover.tables.references import KEPT, Reference
 from crossover.tables.registry import CELL_AXES, COSTS
 from crossover.tables.run_tables import table_of
-
-Row = Mapping[str, Any]
 
 PAIR = "reference"
 SHARED = [axis for axis in CELL_AXES if axis not in ("machine", "device")]
@@ -35,75 +31,47 @@ def agreeing(measurements: pd.DataFrame, references: Sequence[Reference]) -> pd.
     return pd.concat([trials for trials in agreed if len(trials)] or [measurements.head(0)], ignore_index=True)
 
 
-def ratios_to_references(measurements: pd.DataFrame, rows: pd.DataFrame, x_axes: XAxes) -> pd.DataFrame:
-    """Rows of table `ratios` with pair `reference`, for this machine and each reference, with times as measured.
+def compared_with_references(
+    measurements: pd.DataFrame, rows: pd.DataFrame, x_axes: XAxes, prices: Mapping[str, float] | None = None
+) -> tuple[pd.DataFrame, list[Line]]:
+    """Rows of table `ratios` with pair `reference`, and the lines of crossovers with the same pair.
 
-    They compare a reference's accelerator with this machine's CPU, if `compare_across` allows it, and each device of
-    this machine with the same device of the reference. `rows` are the result of `agreeing`.
-    """
-    if rows.empty:
-        return table_of("ratios")
-    names = {*rows["machine"]}
-    ratios = ratios_of(_beside(measurements, rows), x_axes)
-    across = ratios["machine"].isin(names) & ~ratios["baseline_machine"].isin(names)
-    return ratios[across & ratios["pair"].isin(["device", "machine"])].assign(pair=PAIR)
-
-
-@dataclass(frozen=True)
-class ReferenceLine(Line):
-    """A crossover of a reference's accelerator with this machine's CPU, in a cost: all estimates of it.
+    The ratios are of times as measured: of a reference's accelerator and this machine's CPU, where machines are
+    compared so, and of each device of this machine and the same device of the reference. `rows` is the result of
+    `agreeing`. There is one line per reference's accelerator, series and cost, with all estimates of its crossover.
 
     The CPU launches the GPU's kernels, so the time of a GPU step depends on the CPU, above all if the step is small. A
     crossover is therefore computed from GPU times that are scaled by the ratio of the CPUs' times. Its interval also
     covers the crossover computed from unscaled times, and differences between hosts in the GPU's speed-up
     (`SPEEDUP_SPREAD`; for CUDA graphs `GRAPH_SPREAD`).
     """
-
-    estimates: Sequence[Line]
-
-    def p_value(self) -> float | None:
-        """The p-value of the estimate that differs least: a side counts as faster only where all say so."""
-        p_values = [p_value for line in self.estimates if (p_value := line.p_value()) is not None]
-        return max(p_values, default=None)
-
-    def row(self, together: int) -> dict[str, Any]:
-        """The row of table `crossovers`, with pair `reference`; `together` is as for `estimate_crossover`."""
-        rows: list[Row] = [line.row(together) for line in self.estimates]
-        merged = reduce(spanned, rows)
-        return {**merged, "pair": PAIR}
-
-
-def reference_lines(
-    measurements: pd.DataFrame,
-    rows: pd.DataFrame,
-    ratios: pd.DataFrame,
-    x_axes: XAxes,
-    prices: Mapping[str, float] | None,
-) -> list[ReferenceLine]:
-    """One line per series, reference and cost. `ratios` are those of `ratios_to_references`, with the same `rows`."""
     if rows.empty:
-        return []
+        return table_of("ratios"), []
     joined, names = _beside(measurements, rows), {*rows["machine"]}
     across = [
-        pairing
-        for pairing in machine_pairings(joined, x_axes)
-        if pairing.pair == "device" and pairing.series["machine"] in names and pairing.baseline_machine not in names
+        replace(pairing, pair=PAIR)
+        for pairing in pairings(joined, x_axes)
+        if pairing.pair in ("device", "machine")
+        and pairing.series["machine"] in names
+        and pairing.baseline_machine not in names
     ]
+    ratios = ratios_of(joined, across)
     estimates = [
         with_costs(_on_other_hosts(trials, names, quantile), prices)
         for trials in (_beside_this_cpu(joined, ratios, x_axes), joined)
         for quantile in (0.0, -NORMAL_QUANTILE, NORMAL_QUANTILE)
     ]
-    return [line for pairing in across for line in _lines_of_estimates(pairing, estimates)]
+    of_devices = [pairing for pairing in across if pairing.contender == pairing.device]
+    return ratios, [line for pairing in of_devices for line in _lines_of_estimates(pairing, estimates)]
 
 
-def _lines_of_estimates(pairing: Pairing, estimates: Sequence[pd.DataFrame]) -> Iterator[ReferenceLine]:
+def _lines_of_estimates(pairing: Pairing, estimates: Sequence[pd.DataFrame]) -> Iterator[Line]:
     """One line per cost that has values; the estimates differ from the trials of the pairing only in their times."""
     index, side = pairing.trials.index, pairing.trials["side"]
-    alike = [replace(pairing, trials=trials.loc[index].assign(side=side)) for trials in estimates]
+    first, *others = [replace(pairing, trials=trials.loc[index].assign(side=side)) for trials in estimates]
     for cost in COSTS:
-        if alike[0].trials[cost].notna().any():
-            yield ReferenceLine(alike[0], cost, [Line(estimate, cost) for estimate in alike])
+        if first.trials[cost].notna().any():
+            yield Line(first, cost, tuple(others))
 
 
 def _beside(measurements: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -194,57 +162,6 @@ def host_paces(ratios: pd.DataFrame, x_axes: XAxes) -> dict[str, Interval]:
         machine: intervals[0] if len(intervals) == 1 else time_over_trials([interval.mean for interval in intervals])
         for machine, intervals in cells.items()
     }
-
-
-def spanned(here: Row, there: Row) -> Row:
-    """Merge two estimates of a crossover: the result is the less certain estimate (LEAST_SURE).
-
-    Its interval (with single trials, its bracket) is extended to cover both estimates, and is open towards an estimate
-    beyond the measured range. A side is significantly faster only where both estimates say so. If they contradict each
-    other, or leave no end known, the result is `undecided` with caveat `estimates_disagree`.
-    """
-    significant = {
-        name: None if None in (here[name], there[name]) else further(here[name], there[name])
-        for name, further in SIGNIFICANT.items()
-    }
-    here, there = {**here, **significant}, {**there, **significant}
-    statuses = {there["status"], here["status"]}
-    disagreeing = dict.fromkeys([*_ESTIMATES, *SIGNIFICANT]) | _DISAGREE
-    if len(statuses) > 1 and ("reversed" in statuses or statuses == {"below_range", "above_range"}):
-        return {**here, **disagreeing}
-    base = min(here, there, key=lambda row: LEAST_SURE.index(row["status"]))
-    if base["status"] == "undecided" and len(statuses) > 1:
-        return {**base, **_DISAGREE}
-    unsure = sorted({*there["caveat_at"], *here["caveat_at"]})
-    if unsure and base["status"] in ("edge_tie", "below_range", "above_range"):
-        base = {**base, "caveat": "unsure_sizes", "caveat_at": unsure}
-    if base["status"] not in ESTIMATED:
-        return base
-    prefix = "bracket" if base["trials"] == 1 else "crossover"
-    lower = min(there, here, key=lambda row: ends_of(row, prefix)[0])
-    upper = max(there, here, key=lambda row: ends_of(row, prefix)[1])
-    lows = {name: lower[name] for name in base if name.startswith(prefix) and name.endswith("_low")}
-    highs = {name: upper[name] for name in base if name.startswith(prefix) and name.endswith("_high")}
-    has_end = any(end is not None for end in (*lows.values(), *highs.values()))
-    return {**base, **lows, **highs, **({} if has_end else disagreeing)}
-
-
-DISAGREE = "estimates_disagree"
-_DISAGREE = {"status": "undecided", "caveat": DISAGREE, "caveat_at": []}
-_ESTIMATES = [f"crossover{unit}{end}" for unit in ("", "_size", "_parameters") for end in ENDS]
-SIGNIFICANT = {"slower_up_to": min, "faster_from": max, "sure_low": min, "sure_high": max}
-"""Columns of points with a significant difference, with the choice of the point that holds in two estimates."""
-ESTIMATED = ("bracketed", "reversed", "edge_tie")
-"""Statuses of crossovers with an interval or bracket, which may be open."""
-LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATED, "below_range", "above_range")
-"""All statuses, the least certain first."""
-
-
-def ends_of(row: Row, prefix: str) -> tuple[float, float]:
-    """The ends of the interval or bracket; 0 or infinity for an end that is open or beyond the measured range."""
-    if row["status"] in ESTIMATED:
-        return row[f"{prefix}_low"] or 0, row[f"{prefix}_high"] or math.inf
-    return (0, 0) if row["status"] == "below_range" else (math.inf, math.inf)
 
 
 def _beside_this_cpu(joined: pd.DataFrame, ratios: pd.DataFrame, x_axes: XAxes) -> pd.DataFrame:

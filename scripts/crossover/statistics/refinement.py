@@ -23,9 +23,9 @@ from crossover.statistics.best import (
     of_own_grid,
 )
 from crossover.statistics.crossover import Crossover
-from crossover.statistics.crossovers import Interpolation, crossover_of_pairing
+from crossover.statistics.crossovers import Interpolation
 from crossover.statistics.pairings import Pairing, XAxes, pairings
-from crossover.tables.frames import studies_with_idle_size, with_ok_times, x_axes_of
+from crossover.tables.frames import studies_with_idle_size, x_axes_of
 
 REFINED = ("bracketed", "reversed")
 """Statuses with a single bracket, which can be refined."""
@@ -164,8 +164,7 @@ def plan_stage(
     The mappings are by study. `trials` is the number of trials of the run, without `extra_trials`. `candidates` has the
     studies that compare devices at their best.
     """
-    with_times = with_ok_times(measurements)
-    timed = of_own_grid(with_times, candidates or {})
+    timed = of_own_grid(measurements, candidates or {})
     x_axes = x_axes_of(x_axes, timed)
     first = {study: refinements[study].first(most) for study, most in trials.items()}
     wanted: dict[Cell, set[int]] = defaultdict(set)
@@ -175,7 +174,7 @@ def plan_stage(
         study, workload = (str(pairing.series[axis]) for axis in ("study", "workload"))
         along = pairing.along
         points = pairing.trials[along]
-        crossover = crossover_of_pairing(pairing, along)
+        crossover = pairing.crossover("time", along)
         to_x = Interpolation(points, pairing.trials[pairing.x_axis])
         traits = workload_traits(workload)
         offered = (traits.granularity, traits.sizes) if along == "size" else (1, None)
@@ -198,14 +197,14 @@ def plan_stage(
         return plan, crossover
 
     idle = {study for study in studies_with_idle_size(timed) if X_AXES[x_axes[study]] == "size"}
-    timed, with_times = (rows[~rows["study"].isin(idle)] for rows in (timed, with_times))
+    timed, all_trials = (rows[~rows["study"].isin(idle)] for rows in (timed, measurements))
     for pairing in _pairings_to_refine(timed, refinements, x_axes):
         plan, _ = decide(pairing)
         for point, numbers in plan.numbers(first[str(pairing.series["study"])]).items():
             for cell in _cells_at(pairing, point):
                 wanted[cell].update(numbers)
     refined = {study: spec for study, spec in (candidates or {}).items() if "best" in refinements[study].pairs}
-    for best in best_series(with_times, refined, x_axes):
+    for best in best_series(all_trials, refined, x_axes):
         for pairing in best.pairings():
             plan, crossover = decide(pairing)
             most = first[str(best.axes["study"])]

@@ -26,6 +26,7 @@ from crossover.statistics.bounds import bounds_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.intervals import t_quantile
+from crossover.statistics.pairings import pairings
 from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import NORMAL_QUANTILE, SPEEDUP_SPREAD, agreeing
 from crossover.tables.columns import COLUMNS
@@ -495,7 +496,10 @@ class TestThresholds:
             x_axes = {STUDY: "size"}
             crossovers = crossovers_of(scattered, x_axes)
             like = replace(
-                cpu_alone, measurements=scattered, crossovers=crossovers, ratios=ratios_of(scattered, x_axes)
+                cpu_alone,
+                measurements=scattered,
+                crossovers=crossovers,
+                ratios=ratios_of(scattered, pairings(scattered, x_axes)),
             )
             (series,) = thresholds_of(like, "today")["thresholds"]
             assert series["single_trial"] == single_trial

@@ -12,6 +12,7 @@ from scipy import stats
 
 from crossover.statistics.crossover_curve import advantages_of_table
 from crossover.statistics.intervals import Interval
+from crossover.statistics.pairings import pairings
 from crossover.statistics.payback import Jobs, payback, startups_of
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
@@ -91,11 +92,10 @@ def test_ratios_have_startups_and_payback(
         row(**side, step_time_s=step_s, first_step_s=step_s, spent_s=phases(startup_s - 0.5, 0.5))
         for side, step_s, startup_s in ((baseline, 2e-3, 1.0), (contender, 1e-3, 3.0))
     ]
-    x_axes = {"disc_depth": "size"}
-    (ratio,) = [ratio for ratio in records(ratios_of(pd.DataFrame(rows), x_axes)) if ratio["pair"] == pair]
+    (ratio,) = [ratio for ratio in ratios(pd.DataFrame(rows)) if ratio["pair"] == pair]
     assert (ratio["startup_s"], ratio["baseline_startup_s"]) == pytest.approx((3, 1))
     assert (ratio["payback_steps"], ratio["payback_steps_low"]) == (pytest.approx(2000), None)
-    for unknown in records(ratios_of(pd.DataFrame(rows).drop(columns=["spent_s", "first_step_s"]), x_axes)):
+    for unknown in ratios(pd.DataFrame(rows).drop(columns=["spent_s", "first_step_s"])):
         assert (unknown["startup_s"], unknown["payback_steps"]) == (None, None)
 
 
@@ -126,10 +126,13 @@ def series(row: Row, speedups: Sequence[float], spreads: Sequence[float], seed: 
     )
 
 
+def ratios(trials: pd.DataFrame) -> list[dict[str, Any]]:
+    return records(ratios_of(trials, pairings(trials, {"disc_depth": "size"})))
+
+
 def paid_back(rows: pd.DataFrame) -> dict[int, bool]:
     """Whether the GPU, not the CPU, has the payback at each size that has one."""
-    ratios = records(ratios_of(rows, {"disc_depth": "size"}))
-    return {ratio["size"]: ratio["ratio"] > 1 for ratio in ratios if ratio["payback_steps"] is not None}
+    return {ratio["size"]: ratio["ratio"] > 1 for ratio in ratios(rows) if ratio["payback_steps"] is not None}
 
 
 def faster_sides(rows: pd.DataFrame) -> dict[int, bool]:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from crossover.statistics.crossovers import crossovers_of
+from crossover.statistics.pairings import pairings
 from crossover.statistics.ratios import ratios_of
 from crossover.tables.frames import records
 
@@ -15,7 +16,8 @@ Row = Callable[..., dict[str, Any]]
 
 
 def ratios(rows: list[dict[str, Any]], pair: str, x_axis: str = "size") -> list[dict[str, Any]]:
-    of_pairs = ratios_of(pd.DataFrame(rows), {row["study"]: x_axis for row in rows})
+    table = pd.DataFrame(rows)
+    of_pairs = ratios_of(table, pairings(table, {row["study"]: x_axis for row in rows}))
     return [ratio for ratio in records(of_pairs) if ratio["pair"] == pair]
 
 
@@ -103,7 +105,7 @@ def test_each_crossover_has_its_ratios(row: Row, x_axis: str) -> None:
     table, x_axes = pd.DataFrame(rows), {"disc_depth": x_axis}
     sides = ["pair", "machine", "device", "precision", "execution", "baseline", "baseline_machine", "contender"]
     crossovers = crossovers_of(table, x_axes).query("cost == 'time'")
-    counts = ratios_of(table, x_axes).groupby(sides).size()
+    counts = ratios_of(table, pairings(table, x_axes)).groupby(sides).size()
     assert {counts[tuple(crossover)] for crossover in crossovers[sides].to_numpy()} == {2}
 
 

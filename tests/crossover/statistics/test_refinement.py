@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from crossover.config.studies import PRESETS, Refinement
-from crossover.statistics.crossover import Crossover, estimate_crossover
+from crossover.statistics.crossover import Crossover, crossover_of
+from crossover.statistics.crossover_curve import advantages_of_table
 from crossover.statistics.refinement import Plan, plan_refinement, plan_stage
 
 Row = Callable[..., dict[str, Any]]
@@ -39,7 +40,7 @@ def test_a_bracket_is_halved_on_the_log_axis_by_a_size_that_the_workload_can_bui
             for trial in (1, 2)
         ]
     )
-    crossover = estimate_crossover(table, "cpu", "gpu")
+    crossover = crossover_of(advantages_of_table(table, "cpu", "gpu"))
     expected = Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
     assert plan_refinement(crossover, set(cpu), 1, 3, Refinement(), **offered) == expected
 
