@@ -16,7 +16,7 @@ import pandas as pd
 from simulation import simulate_cases, simulation_options
 
 from crossover.config.words import HERE, is_cpu
-from crossover.statistics.cells import summarise
+from crossover.statistics.cells import CostMeans, means_of, summarise
 from crossover.statistics.intervals import Floats
 from crossover.statistics.machines import Side, Standing, machines_of, standings_along
 from crossover.statistics.references import EAGER_SPREAD
@@ -65,7 +65,7 @@ def ranking_rows(case: RankingCase, simulations: int, seed: int) -> pd.DataFrame
     measured, true = own + _hosts(case, simulations, draw), own + _hosts(case, simulations, draw)
     is_here = np.array([machine == HERE or case.machines == MERGED for machine, _ in SIDES])
     true[:, is_here] = measured[:, is_here]
-    table = machines_of(_cells(measured, is_here, case.trials, draw), {STUDY: "size"}, {STUDY: None})
+    table = machines_of(*_cells(measured, is_here, case.trials, draw), {STUDY: "size"}, {STUDY: None})
     lines = {number: standings_along(line, "size") for number, line in table.groupby("batch_size")}
     found = [_judged(lines.get(number + 1, []), times) for number, times in enumerate(true)]
     return pd.DataFrame([asdict(case) | pd.DataFrame(found).mean().to_dict()])
@@ -88,8 +88,10 @@ def _hosts(case: RankingCase, simulations: int, draw: np.random.Generator) -> Fl
     return deviations
 
 
-def _cells(logs: Floats, is_here: Any, trials: int, draw: np.random.Generator) -> pd.DataFrame:
-    """Cells of all simulated runs, of which each has another batch size."""
+def _cells(
+    logs: Floats, is_here: Any, trials: int, draw: np.random.Generator
+) -> tuple[pd.DataFrame, dict[tuple[Any, ...], CostMeans]]:
+    """Cells of all simulated runs, of which each has another batch size, and their means."""
     spreads = np.exp(draw.uniform(*np.log(SPREAD), logs.shape[:2]))[:, :, None, None]
     seconds = np.exp(logs[..., None] + spreads * draw.normal(size=(*logs.shape, trials)))
     number, side, size, trial = np.indices(seconds.shape).reshape(4, -1)
@@ -100,7 +102,7 @@ def _cells(logs: Floats, is_here: Any, trials: int, draw: np.random.Generator) -
     rows = rows.where(rows.notna(), None)
     rows["flag_names"] = [[]] * len(rows)
     parts = [summarise(rows[is_here[side]]), summarise(rows[~is_here[side]], origin="reference")]
-    return pd.concat([part for part in parts if len(part)], ignore_index=True)
+    return pd.concat([part for part in parts if len(part)], ignore_index=True), means_of(rows)
 
 
 def _judged(standings: list[Standing], true: Floats) -> dict[str, bool]:

@@ -19,7 +19,7 @@ from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_sid
 from crossover.statistics.best import best_series, of_own_grid, standings_of
 from crossover.statistics.bottlenecks import with_bottlenecks
 from crossover.statistics.bounds import bounds_of
-from crossover.statistics.cells import summarise
+from crossover.statistics.cells import means_of, summarise
 from crossover.statistics.crossovers import Line, lines_of, table_of_lines
 from crossover.statistics.latencies import latencies_of
 from crossover.statistics.machines import machines_of
@@ -104,9 +104,9 @@ def analyse(
         candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
         reference_cells=reference_cells,
         ratios=_joined(ratios_of(compared, [pair for pair in pairs if pair.study not in ranked]), reference_ratios),
-        latencies=latencies_of(measurements),
         quality=quality_table(trainings, classes),
         searched_cells=searches,
+        means=means_of(all_trials, prices) | means_of(reference_trials, prices),
     )
     together = {
         name: together_of(
@@ -124,7 +124,7 @@ def analyse(
             table_of_lines(lines, together),
             table_of_lines(second_lines, together).assign(second_axis=True),
         ),
-        machines=machines_of(_joined(cells, reference_cells), ranked, runs, together),
+        machines=machines_of(_joined(cells, reference_cells), tables.means, ranked, runs, together),
         latencies=latencies_of(measurements, together),
     )
     tables = replace(tables, claims=with_caveats(check_claims(studies, tables, together), studies, tables))

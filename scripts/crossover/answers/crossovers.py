@@ -33,8 +33,9 @@ from crossover.config.words import (
     threads_of_side,
 )
 from crossover.statistics.best import BEST, CANDIDATE_AXES, best_axes, candidates_of
+from crossover.statistics.cells import cell_key
 from crossover.statistics.choices import choose
-from crossover.statistics.intervals import SampleMean, compared, interval_of, ratio_of_intervals
+from crossover.statistics.intervals import compared, interval_of, ratio_of_intervals
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import first_row, headline_rows, records, rows_with, with_x
 from crossover.tables.labels import (
@@ -408,7 +409,7 @@ def best_answers(tables: RunTables, x_axis: str, together: int) -> list[Row]:
     at_best = tables.crossovers[tables.crossovers["pair"] == BEST]
     candidates = candidates_of(tables)
     if at_best.empty:
-        return _fastest_candidates(candidates, varied_axes, x_axis, together)
+        return _fastest_candidates(tables, candidates, varied_axes, x_axis, together)
     return [
         _best_answer(row, candidates, rows_with(headlines, [*axes, "contender"], row), varied_axes)
         for row in records(at_best)
@@ -416,7 +417,7 @@ def best_answers(tables: RunTables, x_axis: str, together: int) -> list[Row]:
 
 
 def _fastest_candidates(
-    candidates_of_study: pd.DataFrame, varied_axes: Sequence[str], x_axis: str, together: int
+    tables: RunTables, candidates_of_study: pd.DataFrame, varied_axes: Sequence[str], x_axis: str, together: int
 ) -> list[Row]:
     """The speed-up of a device's fastest candidate over the baseline, at the largest point with several candidates."""
     answers = []
@@ -431,7 +432,7 @@ def _fastest_candidates(
         is_eager = at_largest["execution"] == BASELINE_SETTINGS["execution"]
         is_plain = is_eager & (at_largest["side"] == at_largest["device"])
         rows = records(at_largest)
-        times = [SampleMean.of_interval(interval_of(row, "step_time{}_s"), row["trials"]) for row in rows]
+        times = [tables.means[cell_key({**row, "device": row["side"]})]["time"] for row in rows]
         choice = choose(times, next(iter(np.flatnonzero(is_plain).tolist()), None), together)
         best, baseline = rows[choice.chosen], rows[choice.baseline]
         names = candidate_names([best, baseline], candidates)

@@ -19,10 +19,10 @@ from crossover.config.study import Study
 from crossover.config.words import BASELINE, FROM_HOST, PROTOCOLS, is_cpu, series_axes
 from crossover.statistics.crossovers import Line
 from crossover.statistics.family import holm
-from crossover.statistics.intervals import Interval, SampleMean, interval_of
-from crossover.statistics.latencies import LOWERS
+from crossover.statistics.intervals import Interval
+from crossover.statistics.latencies import p_values_of_mistakes
 from crossover.statistics.references import PAIR as REFERENCE
-from crossover.tables.frames import on_all_cores, records
+from crossover.tables.frames import on_all_cores
 from crossover.tables.registry import DETERMINISTIC
 from crossover.tables.run_tables import RunTables
 
@@ -30,7 +30,7 @@ from crossover.tables.run_tables import RunTables
 def together_of(tables: RunTables, name: str, study: Study, lines: Sequence[Line]) -> int:
     """The number of comparisons for which to correct each of a study's.
 
-    `tables` are the study's, without crossovers, and with ratios and latencies that are not corrected. `lines` are
+    `tables` are the study's, without crossovers and latencies, and with ratios that are not corrected. `lines` are
     those of its crossovers; estimates with GPUs measured elsewhere count only without a GPU here.
     """
     is_alone = all(map(is_cpu, tables.cells["device"]))
@@ -38,7 +38,7 @@ def together_of(tables: RunTables, name: str, study: Study, lines: Sequence[Line
     p_values = [
         *_of_crossovers(stated, study),
         *(_of_elsewhere(tables, study.x_axis) if is_alone else ()),
-        *_of_mistakes(tables),
+        *p_values_of_mistakes(tables.measurements),
         *_of_claims(tables, name, study),
         *[math.nan] * _others(tables, study),
     ]
@@ -53,13 +53,6 @@ def _of_crossovers(lines: Sequence[Line], study: Study) -> Iterator[float]:
 def _of_elsewhere(tables: RunTables, x_axis: str) -> Iterator[float]:
     for _, ratio, on_other_hosts in elsewhere_ratios(tables, x_axis):
         yield replace(ratio, mean=max(abs(ratio.mean) - on_other_hosts, 0.0)).p_value()
-
-
-def _of_mistakes(tables: RunTables) -> Iterator[float]:
-    for row in records(tables.latencies.dropna(subset=["ratio"])):
-        is_in_its_direction = (row["ratio"] < 1) == (row["method"] == LOWERS)
-        log_ratio = SampleMean.of_interval(interval_of(row, "ratio{}"), row["trials"])
-        yield log_ratio.p_value() if is_in_its_direction else 1.0
 
 
 def _of_claims(tables: RunTables, name: str, study: Study) -> Iterator[float]:

@@ -15,8 +15,9 @@ from crossover.answers.vocabulary import Row, estimate, flags_of, ratio_columns,
 from crossover.config.words import BASELINE, HERE, is_cpu, series_axes
 from crossover.statistics.bounds import HIGHEST_TOLD, LAUNCH
 from crossover.statistics.bounds import PAIR as BOUND
+from crossover.statistics.cells import cell_key
 from crossover.statistics.crossover import DISAGREE
-from crossover.statistics.intervals import INCONCLUSIVE, SampleMean, interval_of
+from crossover.statistics.intervals import INCONCLUSIVE, SampleMean
 from crossover.statistics.machines import Side, is_ranking, ranked_sides, ranking_axes, sides_of, standings_along
 from crossover.statistics.references import NORMAL_QUANTILE, host_factors, speedup_spread
 from crossover.statistics.references import PAIR as REFERENCE
@@ -233,10 +234,7 @@ def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[Row, Samp
     axes = [axis for axis in series_axes(x_axis) if axis != "machine"]
     for _, line in with_x(ratios, x_axis).groupby([*axes, ratios["machine"].map(products)], sort=False):
         row = first_row(line.sort_values("x", kind="stable").tail(1))
-        there, here = (
-            SampleMean.of_interval(interval_of(cell, "step_time{}_s"), cell["trials"])
-            for cell in records(_cells_of_both(row, tables))
-        )
+        there, here = (tables.means[cell_key(cell)]["time"] for cell in records(_cells_of_both(row, tables)[CELL_AXES]))
         yield row, here - there, NORMAL_QUANTILE * speedup_spread(row["execution"])
 
 

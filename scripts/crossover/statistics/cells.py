@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ from crossover.statistics.intervals import (
     ENERGY_RESOLUTION,
     Floats,
     Interval,
+    SampleMean,
     columns_of,
     share_over_trials,
-    time_over_trials,
 )
 from crossover.tables.registry import CELL_AXES, MEMORY_PARTS
 from crossover.tables.run_tables import table_of
@@ -71,6 +72,42 @@ def summarise(
     return _with_peak_share(table_of("cells", cells).assign(origin=pd.array([origin] * len(cells), "string")))
 
 
+CostMeans = Mapping[str, SampleMean]
+"""ln of each cost of a step: of the seconds (`time`), the joules (`energy`) and the money per million steps (`money`).
+Costs that are unknown are absent.
+"""
+
+
+def cell_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The key of a row's cell in the result of `means_of`."""
+    return tuple(row[axis] for axis in CELL_AXES)
+
+
+def means_of(measurements: pd.DataFrame, prices: Mapping[str, float] | None = None) -> dict[tuple[Any, ...], CostMeans]:
+    """The mean costs of each cell over its ok trials, by the values of CELL_AXES; `prices` is as for `summarise`."""
+    axes = list(zip(*(measurements[axis].tolist() for axis in CELL_AXES), strict=True))
+    is_ok = (measurements["status"] == "ok").to_numpy(bool)
+    times_s, joules = (numbers_of(measurements[name]) for name in ("step_time_s", "energy_per_step_j"))
+    means = {}
+    for rows in rows_of_cells(measurements):
+        cell, ok = dict(zip(CELL_AXES, axes[rows[0]], strict=True)), rows[is_ok[rows]]
+        price = hourly_price(prices or {}, cell["machine"], cell["device"])
+        means[axes[rows[0]]] = _cost_means(times_s[ok].tolist(), joules[ok], price)
+    return means
+
+
+def _cost_means(times_s: Sequence[float], joules: Floats, price: float) -> CostMeans:
+    """The mean costs from the ok trials of a cell; `joules` has shape (trials,) and may have NaN."""
+    means = {"time": SampleMean.of_times(times_s)} if times_s else {}
+    if times_s and not math.isnan(price):
+        per_second = math.log(price / SECONDS_PER_HOUR * MILLION)
+        means["money"] = replace(means["time"], mean=means["time"].mean + per_second)
+    # An energy of 0 means that the counter did not change.
+    if known := _present(joules[joules > 0]):
+        means["energy"] = SampleMean.of_times(known, ENERGY_RESOLUTION)
+    return means
+
+
 def rows_of_cells(measurements: pd.DataFrame) -> list[Positions]:
     """The positions of each cell's rows; the cells are in the order of their first rows."""
     cells = measurements.groupby(CELL_AXES, sort=False).ngroup().to_numpy()
@@ -86,12 +123,11 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
     ok, failed = rows[is_ok], rows[~is_ok]
     numbers_of_ok = {name: values[ok] for name, values in numbers.items()}
     times_s = numbers_of_ok["step_time_s"].tolist()
-    time = time_over_trials(times_s) if times_s else Interval(math.nan)
     drifts = [drift_of(samples) for samples in columns["samples_s"][ok] if np.size(samples) > 1]
     price = hourly_price(prices, str(columns["machine"][first]), device)
     shares = _present(numbers_of_ok["host_bound_share"])
-    # An energy of 0 means that the counter did not change.
-    joules = _present(numbers_of_ok["energy_per_step_j"][numbers_of_ok["energy_per_step_j"] > 0])
+    means = _cost_means(times_s, numbers_of_ok["energy_per_step_j"], price)
+    time = means["time"].exp_interval() if times_s else Interval(math.nan)
     counts = _present(numbers_of_ok["samples_per_step"])
     samples = math.fsum(counts) / len(counts) if counts else numbers["batch_size"][first]
     flops = _median(numbers["flops_per_step"][rows])
@@ -105,7 +141,7 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
         "flops_per_step": flops,
         **columns_of(_scaled(time.inverted(), flops / TERA), "achieved_tflops{}"),
         **(columns_of(share_over_trials(shares), "host_bound_share{}") if shares else {}),
-        **(columns_of(time_over_trials(joules, resolution=ENERGY_RESOLUTION), "energy_per_step{}_j") if joules else {}),
+        **(columns_of(means["energy"].exp_interval(), "energy_per_step{}_j") if "energy" in means else {}),
         **columns_of(_scaled(time, price / SECONDS_PER_HOUR * MILLION), "price_per_million_steps{}"),
         **{name: _median(numbers_of_ok[name]) for name in MEDIANS},
         "rss_growth_bytes": _median(numbers_of_ok["peak_rss_bytes"] - numbers_of_ok["base_rss_bytes"]),

@@ -123,14 +123,6 @@ class SampleMean:
         """Summarise ln(time) of at least one trial; `resolution` is a share of the time."""
         return cls.of([math.log(time) for time in times], resolution)
 
-    @classmethod
-    def of_interval(cls, time: Interval, trials: int) -> SampleMean:
-        """Recover the summary from the result of `time_over_trials` for this number of trials."""
-        if time.low is None or time.high is None:
-            return cls(math.log(time.mean), math.nan, 0)
-        error = math.log(time.high / time.low) / 2 / float(t_quantile(trials - 1))
-        return cls(math.log(time.mean), error**2, trials - 1)
-
     def widened(self, deviation: float) -> SampleMean:
         """The same mean with an additional error of known standard deviation."""
         variance = self.variance + deviation**2

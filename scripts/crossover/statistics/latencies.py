@@ -51,13 +51,28 @@ def latencies_of(measurements: pd.DataFrame, together: Mapping[str, int] | None 
 
     `together` is the number of comparisons of each study (`crossover.statistics.family`), by default 1.
     """
+    rows = [
+        cell | row
+        for cell, trials in _cells(measurements)
+        for row in _method_rows(trials, (together or {}).get(cell["study"], 1))
+    ]
+    return table_of("latencies", rows)
+
+
+def p_values_of_mistakes(measurements: pd.DataFrame) -> Iterator[float]:
+    """The p-value of each cell's latency by a mistake; 1 if it is off in the direction that has another cause."""
+    for _, trials in _cells(measurements):
+        for method in MISTAKES:
+            if (log_ratio := log_ratio_to_right(trials, method)) is not None:
+                is_in_its_direction = (log_ratio.mean < 0) == (method == LOWERS)
+                yield log_ratio.p_value() if is_in_its_direction else 1.0
+
+
+def _cells(measurements: pd.DataFrame) -> list[tuple[dict[Any, Any], list[dict[Any, Any]]]]:
+    """The axes of each cell with samples from ok trials, and the samples of these by method."""
     ok = on_all_cores(measurements[measurements["status"] == "ok"]).dropna(subset=list(METHODS), how="all")
     axes, samples = ok[CELL_AXES].to_dict("records"), ok[list(METHODS)].to_dict("records")
-    cells = [(axes[rows[0]], [samples[row] for row in rows]) for rows in rows_of_cells(ok)]
-    return table_of(
-        "latencies",
-        [cell | row for cell, trials in cells for row in _method_rows(trials, (together or {}).get(cell["study"], 1))],
-    )
+    return [(axes[rows[0]], [samples[row] for row in rows]) for rows in rows_of_cells(ok)]
 
 
 def _method_rows(trials: Sequence[Trial], together: int) -> Iterator[dict[str, Any]]:

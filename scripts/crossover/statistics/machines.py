@@ -11,7 +11,7 @@ import pandas as pd
 
 from crossover.config.study import steps_of_run
 from crossover.config.words import CPU_THREADS, X_AXES, is_cpu, series_axes
-from crossover.statistics.cells import MILLION
+from crossover.statistics.cells import MILLION, CostMeans, cell_key
 from crossover.statistics.intervals import (
     ENDS,
     ONE_TRIAL_LEAD,
@@ -19,7 +19,6 @@ from crossover.statistics.intervals import (
     Interval,
     SampleMean,
     columns_of,
-    interval_of,
     t_quantile,
 )
 from crossover.statistics.pairings import XAxes
@@ -39,7 +38,7 @@ OF_STEPS = {TIME: "step_time{}_s", "energy": "energy_per_step{}_j", MONEY: "pric
 OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"}
 
 DESCRIBED = [*CELL_AXES, "size_name", "size_label", "parameters", "device_name"]
-READ = [*DESCRIBED, "origin", "trials", "flag_names", *(name.format(end) for name in OF_STEPS.values() for end in ENDS)]
+READ = [*DESCRIBED, "origin", "trials", "flag_names"]
 """The columns of cells that a ranking reads, of more than a hundred."""
 
 LEAST_RANKED = 3
@@ -53,45 +52,49 @@ def ranking_axes(x_axis: str) -> list[str]:
 
 
 def machines_of(
-    cells: pd.DataFrame, x_axes: XAxes, steps_per_run: Mapping[str, Any], together: Mapping[str, int] | None = None
+    cells: pd.DataFrame,
+    means: Mapping[tuple[Any, ...], CostMeans],
+    x_axes: XAxes,
+    steps_per_run: Mapping[str, Any],
+    together: Mapping[str, int] | None = None,
 ) -> pd.DataFrame:
     """Rank the sides of each series at the points where the largest set of sides has times.
 
     If at least two sides have a price, only those with a price are ranked, by money. Otherwise all are ranked by time.
-    `x_axes` has the studies to rank; those over `cpu_threads` are left out. `together` is the number of comparisons of
-    each study, by default 1.
+    `means` has the costs of all cells (`means_of`). `x_axes` has the studies to rank; those over `cpu_threads` are left
+    out. `together` is the number of comparisons of each study, by default 1.
     """
-    timed = on_all_cores(cells[READ]).dropna(subset=["step_time_s"])
+    timed = on_all_cores(cells.loc[cells["step_time_s"].notna(), READ])
     rows = [
         row
         for study, x_axis in x_axes.items()
         if x_axis != CPU_THREADS
         for _, line in of_study(timed, study).groupby(ranking_axes(x_axis), sort=False)
-        for row in _ranked_series(line, X_AXES[x_axis], steps_per_run[study], (together or {}).get(study, 1))
+        for row in _ranked_series(line, means, X_AXES[x_axis], steps_per_run[study], (together or {}).get(study, 1))
     ]
     return table_of("machines", rows)
 
 
-def _ranked_series(line: pd.DataFrame, along: str, steps_per_run: Any, together: int) -> Iterator[Row]:
-    priced = line.dropna(subset=[OF_STEPS[MONEY].format("")])
-    by_money = len(priced.drop_duplicates(["machine", "device"])) > 1
-    points: dict[int, dict[Side, Row]] = {}
-    for row in records(priced if by_money else line):
-        points.setdefault(row[along], {})[row["machine"], row["device"]] = row
+def _ranked_series(
+    line: pd.DataFrame, means: Mapping[tuple[Any, ...], CostMeans], along: str, steps_per_run: Any, together: int
+) -> Iterator[Row]:
+    cells = [(row, means[cell_key(row)]) for row in records(line)]
+    by_money = len({(row["machine"], row["device"]) for row, costs in cells if MONEY in costs}) > 1
+    cost = MONEY if by_money else TIME
+    points: dict[int, dict[Side, tuple[Row, CostMeans]]] = {}
+    for row, costs in cells:
+        if cost in costs:
+            points.setdefault(row[along], {})[row["machine"], row["device"]] = row, costs
     all_sides = max((sides.keys() for sides in points.values()), key=len)
     ranked = [sides for _, sides in sorted(points.items()) if sides.keys() == all_sides and len(all_sides) > 1]
-    cost = MONEY if by_money else TIME
-    means = {side: _means_of([sides[side] for sides in ranked], cost) for side in all_sides}
+    # ln(cost) of a side at each point, with the spread of its trials shared over the points.
+    shared = {
+        side: with_shared_spread([sides[side][1][cost] for sides in ranked], RESOLUTIONS[cost]) for side in all_sides
+    }
     together *= len(ranked) * math.comb(len(all_sides), 2)
     for index, sides in enumerate(ranked):
-        contestants = [_Contestant(cell, means[side][index], cost) for side, cell in sides.items()]
+        contestants = [_Contestant(*cell, shared[side][index]) for side, cell in sides.items()]
         yield from _ranked(contestants, cost, steps_per_run, together)
-
-
-def _means_of(cells: Sequence[Row], cost: str) -> list[SampleMean]:
-    """ln(cost) of a side at each point, with the spread of its trials shared over the points."""
-    means = [SampleMean.of_interval(interval_of(cell, OF_STEPS[cost]), cell["trials"]) for cell in cells]
-    return with_shared_spread(means, RESOLUTIONS[cost])
 
 
 @dataclass(frozen=True)
@@ -99,8 +102,8 @@ class _Contestant:
     """A side at a point, with the mean and the error of ln(cost) on the host where it was measured."""
 
     cell: Row
+    costs: CostMeans
     mean: SampleMean
-    cost: str
 
     @property
     def host_spread(self) -> float:
@@ -133,7 +136,7 @@ def _ranked(contestants: Sequence[_Contestant], cost: str, steps_per_run: Any, t
         slower_than = [other_rank for other_rank, (_, is_behind) in enumerate(cheaper, 1) if is_behind]
         yield {
             **{name: cell[name] for name in DESCRIBED},
-            **(per_step := _per_step(cell)),
+            **(per_step := _per_step(contestant)),
             "measured_elsewhere": cell["origin"] == "reference",
             "steps": steps,
             **(_of_run(per_step, steps) if steps else {}),
@@ -147,16 +150,11 @@ def _ranked(contestants: Sequence[_Contestant], cost: str, steps_per_run: Any, t
         }
 
 
-def _mean(cell: Row, name: str) -> SampleMean:
-    mean = SampleMean.of_interval(interval_of(cell, name), cell["trials"])
-    return mean.widened(host_spread(cell["execution"])) if cell["origin"] == "reference" else mean
-
-
-def _per_step(cell: Row) -> dict[str, float | None]:
+def _per_step(contestant: _Contestant) -> dict[str, float | None]:
     columns: dict[str, float | None] = {}
-    for name in OF_STEPS.values():
-        if cell[name.format("")] is not None:
-            columns |= columns_of(_mean(cell, name).exp_interval(), name)
+    for cost, mean in contestant.costs.items():
+        spread = contestant.host_spread
+        columns |= columns_of((mean.widened(spread) if spread else mean).exp_interval(), OF_STEPS[cost])
     return columns
 
 

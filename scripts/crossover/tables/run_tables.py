@@ -48,10 +48,12 @@ class RunTables:
     )
     claims: pd.DataFrame = _table(registry.CLAIMS, "a claim and machine, with the verdict")
     answers: pd.DataFrame = _table(registry.ANSWERS, "an answer")
+    means: Any = field(default_factory=dict, kw_only=True)
+    """The result of `crossover.statistics.cells.means_of`, for all cells; empty in tables that were read from files."""
 
     def of_study(self, study: str) -> RunTables:
         """The tables with the rows of one study, and all roofs."""
-        names = [entry.name for entry in fields(self) if entry.name != "roofs"]
+        names = [entry.name for entry in fields(self) if entry.name not in ("roofs", "means")]
         return replace(self, **{name: (rows := getattr(self, name))[rows["study"] == study] for name in names})
 
     def rows_with(self, name: str, axes: Sequence[str], values: Mapping[str, Any]) -> pd.DataFrame:
@@ -141,7 +143,7 @@ def _empty_table(table: str) -> pd.DataFrame:
     return _typed(table, ())
 
 
-def run_tables(**tables: pd.DataFrame) -> RunTables:
+def run_tables(**tables: Any) -> RunTables:
     """The tables of a run; tables that are not given have columns but no rows."""
     import pandas as pd
 

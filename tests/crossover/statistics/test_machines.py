@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from crossover.statistics import machines
-from crossover.statistics.cells import hourly_price, summarise
+from crossover.statistics.cells import hourly_price, means_of, summarise
 from crossover.statistics.machines import Standing, is_ranking, machines_of, standings_along
 from crossover.statistics.references import EAGER_SPREAD
 from crossover.tables.frames import records
@@ -38,7 +38,7 @@ def ranked(
         for trial, time_s in enumerate(times_s, 1)
     ]
     columns = pd.DataFrame(rows)
-    return machines_of(summarise(columns, prices=prices), {STUDY: "size"}, {STUDY: steps})
+    return machines_of(summarise(columns, prices=prices), means_of(columns, prices), {STUDY: "size"}, {STUDY: steps})
 
 
 def test_a_ranking_turns_only_the_columns_that_it_reads_into_records(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,8 @@ def of_reference(row: Row, times_s: Mapping[tuple[str, str], Mapping[int, list[f
     )
     is_here = trials["machine"] == "here"
     parts = [summarise(trials[is_here]), summarise(trials[~is_here], origin="reference")]
-    return machines_of(pd.concat([part for part in parts if len(part)]), {STUDY: "size"}, {STUDY: None})
+    cells = pd.concat([part for part in parts if len(part)])
+    return machines_of(cells, means_of(trials), {STUDY: "size"}, {STUDY: None})
 
 
 def test_the_spread_between_hosts_cancels_within_a_host(row: Row) -> None:
@@ -220,7 +221,7 @@ def test_a_side_ranked_behind_is_seldom_faster_than_the_first(
     machines, devices = (np.array(names)[sides] for names in zip(*SIDES.values(), strict=True))
     seconds = np.array(truth)[sides] * np.exp(draws.ravel())
     trials = repeated(row(), machine=machines, device=devices, size=sizes + 1, trial=numbers, step_time_s=seconds)
-    table = machines_of(summarise(trials), {STUDY: "size"}, {STUDY: None})
+    table = machines_of(summarise(trials), means_of(trials), {STUDY: "size"}, {STUDY: None})
     table["true_s"] = [times_s[side] for side, _ in by_side(table, "cost_rank")]
     first_s = table[table["cost_rank"] == 1].set_index("size")["true_s"]
     behind = table[table["behind"].astype(bool)]
@@ -237,7 +238,7 @@ def test_the_interval_of_a_reference_covers_other_hosts_of_its_kind(row: Row) ->
     seconds = hosts[sizes, 0] * trials[sizes, numbers]
     values = {"machine": np.array(["h100", "other"])[machines], "size": sizes + 1, "trial": numbers + 1}
     rows = repeated(row(device="cuda"), **values, step_time_s=seconds)
-    table = machines_of(summarise(rows, origin="reference"), {STUDY: "size"}, {STUDY: None})
+    table = machines_of(summarise(rows, origin="reference"), means_of(rows), {STUDY: "size"}, {STUDY: None})
     of_reference = table[table["machine"] == "h100"].sort_values("size")
     other = hosts[:, 1]
     covered = ((of_reference["step_time_low_s"] <= other) & (other <= of_reference["step_time_high_s"])).mean()
