@@ -56,6 +56,13 @@ def workload(library: Path, text: str) -> None:
     (library / MEASUREMENT / "workloads" / "mine.py").write_text(text)
 
 
+@pytest.mark.parametrize(("kind", "module"), [("batch_try", "search"), ("training", "training")])
+def test_the_files_of_a_job_are_those_of_its_kind(kind: str, module: str) -> None:
+    files = code_of(kind, "disc_mlp").files
+    assert {f"crossover.measurement.{name}" for name in (module, "cell", "process.server")} <= files.keys()
+    assert not {"crossover.measurement.trial", "crossover.machine.discovery"} & files.keys()
+
+
 def measuring() -> dict[str, Path]:
     """All files of the library that a job of any kind imports, for any workload and the user's model or function."""
     roots = [code_key.SERVER, *(module for module, _ in code_key.WORK.values())]

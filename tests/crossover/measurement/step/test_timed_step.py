@@ -154,6 +154,20 @@ def test_the_loop_over_a_training_step_is_a_plain_loop(
     assert added_calls(task, plain) <= 0
 
 
+def test_the_loop_over_a_users_own_step_is_a_plain_loop(
+    build: Build, added_calls: Callable[[Task, Step], float]
+) -> None:
+    task = build(
+        """
+        def build(size, batch_size):
+            return Step(model=nn.Linear(3, 2), inputs=torch.ones(4, 3), run=lambda *parts: parts[0](parts[1]))
+        """
+    )
+    own = lambda *parts: parts[0](parts[1])  # noqa: E731
+    net, inputs, optimizer = task.model, task.resident_batch[0], task.optimizer
+    assert added_calls(task, lambda: own(net, inputs, None, optimizer)) == -1  # the plain step is a function more
+
+
 @pytest.mark.parametrize("mode", ["train", "infer"])
 def test_a_loader_s_batches_cost_few_calls_more_than_the_loader(
     build: Build, added_calls: Callable[[Task, Step], float], mode: str

@@ -113,6 +113,16 @@ def test_a_model_is_compared_with_another_build_from_the_same_seed(
         assert "Error" not in str(answer.unchecked)
 
 
+@pytest.mark.parametrize(("mode", "parameters"), [("train", 2), ("infer", 2 + 3)])
+def test_frozen_weights_count_as_parameters_of_an_inference(build: Build, mode: str, parameters: int) -> None:
+    known: dict[str, Any] = {}
+    text = (
+        "first = nn.Linear(2, 1).requires_grad_(False); return nn.Sequential(first, nn.Linear(1, 1)), torch.ones(4, 2)"
+    )
+    build(f"def build():\n    {text}", mode=mode, tell=lambda message: known.update(message.get("known", {})))
+    assert known == {"parameters": parameters}
+
+
 def test_a_tuple_trains_by_cross_entropy(build: Build) -> None:
     task = build(CLASSES)
     features, labels = task.next_inputs()
