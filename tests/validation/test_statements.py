@@ -8,7 +8,7 @@ from check_statements import StatementsCase, statement_rows
 from statements import false_statements, null_rows, report_on, studies_of
 
 from crossover.answers.statements import expected_false
-from crossover.statistics.family import FALSE_PER_STUDY
+from crossover.statistics.intervals import FALSE_PER_STUDY
 
 
 def test_a_report_on_equal_sides_states_few_differences() -> None:

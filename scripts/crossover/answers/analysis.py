@@ -18,7 +18,6 @@ from crossover.config.study import Study
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
 from crossover.statistics.best import best_series, of_own_grid, standings_of
 from crossover.statistics.bottlenecks import with_bottlenecks
-from crossover.statistics.bounds import bounds_of
 from crossover.statistics.cells import means_of, summarise
 from crossover.statistics.crossovers import Line, lines_of, table_of_lines
 from crossover.statistics.latencies import latencies_of
@@ -28,7 +27,7 @@ from crossover.statistics.payback import STARTUP_COLUMNS
 from crossover.statistics.quality import quality_table
 from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import agreeing, compared_with_references
-from crossover.statistics.roofs import with_roofs
+from crossover.statistics.roofs import bounds_of, with_roofs
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import (
     studies_with_idle_size,

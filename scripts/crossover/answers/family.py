@@ -18,8 +18,7 @@ from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.study import Study
 from crossover.config.words import BASELINE, FROM_HOST, PROTOCOLS, is_cpu, series_axes
 from crossover.statistics.crossovers import Line
-from crossover.statistics.family import holm
-from crossover.statistics.intervals import Interval
+from crossover.statistics.intervals import Interval, holm
 from crossover.statistics.latencies import p_values_of_mistakes
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import on_all_cores

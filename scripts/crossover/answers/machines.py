@@ -13,14 +13,14 @@ import pandas as pd
 from crossover.answers.crossovers import caveats_of_series, crossover_columns, reach_of, speedups_of
 from crossover.answers.vocabulary import Row, estimate, flags_of, ratio_columns, trials_columns, with_flags
 from crossover.config.words import BASELINE, HERE, is_cpu, series_axes
-from crossover.statistics.bounds import HIGHEST_TOLD, LAUNCH
-from crossover.statistics.bounds import PAIR as BOUND
 from crossover.statistics.cells import cell_key
 from crossover.statistics.crossover import DISAGREE
 from crossover.statistics.intervals import INCONCLUSIVE, SampleMean
 from crossover.statistics.machines import Side, is_ranking, ranked_sides, ranking_axes, sides_of, standings_along
 from crossover.statistics.references import NORMAL_QUANTILE, host_factors, speedup_spread
 from crossover.statistics.references import PAIR as REFERENCE
+from crossover.statistics.roofs import HIGHEST_TOLD, LAUNCH
+from crossover.statistics.roofs import PAIR as BOUND
 from crossover.tables.frames import first_row, records, with_x
 from crossover.tables.labels import (
     axis_label,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from crossover.statistics.family import FALSE_PER_STUDY
-from crossover.statistics.intervals import FASTER, SLOWER
+from crossover.statistics.intervals import FALSE_PER_STUDY, FASTER, SLOWER
 
 CROSSED = ("bracketed", "reversed", "multiple", "below_range", "above_range", "edge_tie")
 DIFFERENCES = {

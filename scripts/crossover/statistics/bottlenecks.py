@@ -21,10 +21,9 @@ import pandas as pd
 
 from crossover.config.statuses import DISTURBED
 from crossover.config.words import LARGER_BATCH, is_cpu
-from crossover.statistics.bounds import HIGHEST_TOLD
 from crossover.statistics.cells import rows_of_cells
 from crossover.statistics.intervals import columns_of, paired_ratio, share_over_trials
-from crossover.statistics.roofs import ROOF_TIMES, or_nan
+from crossover.statistics.roofs import HIGHEST_TOLD, ROOF_TIMES, or_nan
 from crossover.tables.frames import with_cell_columns
 from crossover.tables.registry import BOTTLENECKS, CELL_AXES, SPLIT
 

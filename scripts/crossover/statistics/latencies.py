@@ -49,7 +49,7 @@ POOLED = {"p5_s": 5, "q1_s": 25, "median_s": 50, "q3_s": 75, "p95_s": 95}
 def latencies_of(measurements: pd.DataFrame, together: Mapping[str, int] | None = None) -> pd.DataFrame:
     """Table `latencies`: one row per cell and method with samples from ok trials.
 
-    `together` is the number of comparisons of each study (`crossover.statistics.family`), by default 1.
+    `together` is the number of comparisons of each study (`crossover.statistics.intervals.holm`), by default 1.
     """
     rows = [
         cell | row

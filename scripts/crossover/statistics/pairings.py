@@ -196,8 +196,8 @@ def baseline_settings(cells: Collection[Any]) -> dict[str, Any]:
 
 
 def _series(rows: pd.DataFrame, axes: list[str]) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
-    for key, of_series in rows.groupby(axes, sort=False):
-        yield dict(zip(axes, key, strict=True)), of_series
+    for _, of_series in rows.groupby(axes, sort=False):
+        yield first_row(of_series[axes]), of_series
 
 
 def _devices(measurements: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:

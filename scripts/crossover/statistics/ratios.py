@@ -20,15 +20,14 @@ from crossover.tables.run_tables import table_of
 
 
 class Times(NamedTuple):
-    """The times of a cell's ok trials."""
+    """The times of a cell's ok trials, of which there is at least one."""
 
     steps: SampleMean
     jobs: Jobs
     """The trials with a known start-up."""
-
-
-Cells = Mapping[Cell, Times]
-"""The times of each cell that has times."""
+    parameters: float
+    threads: int | None
+    """The number of cores of a CPU; None if unknown, and for accelerators."""
 
 
 def ratios_of(
@@ -38,7 +37,7 @@ def ratios_of(
 
     A payback is given where a step is significantly faster, corrected for the number of comparisons of the study.
     """
-    cells, parameters, threads = _cells(measurements)
+    cells = _cells(measurements)
     rows: dict[tuple[str, Cell, Cell], dict[str, Any]] = {}
     for pairing in pairs:
         compared = [sides for sides in pairing.cells() if {*sides[1:]} <= cells.keys()]
@@ -47,11 +46,11 @@ def ratios_of(
             times, baseline_times = cells[contender], cells[baseline]
             rows[pairing.pair, contender, baseline] = {
                 **contender.values,
-                "parameters": parameters[contender],
+                "parameters": times.parameters,
                 "pair": pairing.pair,
                 "baseline": baseline.device if pairing.pair == "device" else pairing.baseline,
                 "baseline_machine": baseline.machine,
-                "baseline_threads": threads[baseline],
+                "baseline_threads": baseline_times.threads,
                 "contender": pairing.contender,
                 **_comparison(times, baseline_times),
                 **({} if pairing.pair == "machine" else _startups(times.jobs, baseline_times.jobs, signs[point])),
@@ -59,23 +58,26 @@ def ratios_of(
     return table_of("ratios", list(rows.values()))
 
 
-def _cells(measurements: pd.DataFrame) -> tuple[Cells, Mapping[Cell, float], Mapping[Cell, int | None]]:
+def _cells(measurements: pd.DataFrame) -> dict[Cell, Times]:
+    """The times of each cell that has times."""
     axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
     times_s, startups_s = numbers_of(measurements["step_time_s"]), startups_of(measurements)
     counts, threads = (numbers_of(measurements[name]) for name in ("parameters", "threads"))
-    cells, parameters, threads_of = {}, {}, {}
+    cells = {}
     for rows in rows_of_cells(measurements):
         key = Cell(**{axis: values[rows[0]] for axis, values in axes.items()})
         ok = rows[is_ok[rows] & ~np.isnan(times_s[rows])]
         started = ok[~np.isnan(startups_s[ok])]
-        jobs = Jobs(startups_s[started].tolist(), times_s[started].tolist())
-        if len(ok):
-            cells[key] = Times(SampleMean.of_times(times_s[ok].tolist()), jobs)
-        parameters[key] = np.fmax.reduce(counts[rows])
         count = threads[rows[0]]
-        threads_of[key] = int(count) if is_cpu(key.device) and not np.isnan(count) else None
-    return cells, parameters, threads_of
+        if len(ok):
+            cells[key] = Times(
+                SampleMean.of_times(times_s[ok].tolist()),
+                Jobs(startups_s[started].tolist(), times_s[started].tolist()),
+                np.fmax.reduce(counts[rows]),
+                int(count) if is_cpu(key.device) and not np.isnan(count) else None,
+            )
+    return cells
 
 
 def _comparison(contender: Times, baseline: Times) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from crossover.config.studies import Cell, Refinement
@@ -171,17 +170,17 @@ def plan_stage(
     decisions = []
 
     def decide(pairing: Pairing) -> tuple[Plan, Crossover]:
-        study, workload = (str(pairing.series[axis]) for axis in ("study", "workload"))
         along = pairing.along
         points = pairing.trials[along]
         crossover = pairing.crossover("time", along)
         to_x = Interpolation(points, pairing.trials[pairing.x_axis])
-        traits = workload_traits(workload)
+        traits = workload_traits(str(pairing.series["workload"]))
         offered = (traits.granularity, traits.sizes) if along == "size" else (1, None)
         measured = {round(point) for point in points}
-        plan = plan_refinement(crossover, measured, stage, trials[study], refinements[study], *offered, to_x)
+        spec = refinements[pairing.study]
+        plan = plan_refinement(crossover, measured, stage, trials[pairing.study], spec, *offered, to_x)
         decisions.append(
-            _plain_axes(pairing)
+            pairing.series
             | {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
             | {
                 "status": crossover.status,
@@ -198,9 +197,12 @@ def plan_stage(
 
     idle = {study for study in studies_with_idle_size(timed) if X_AXES[x_axes[study]] == "size"}
     timed, all_trials = (rows[~rows["study"].isin(idle)] for rows in (timed, measurements))
-    for pairing in _pairings_to_refine(timed, refinements, x_axes):
+    for pairing in pairings(timed, x_axes):
+        is_asked = pairing.pair in refinements[pairing.study].pairs and pairing.x_axis == x_axes[pairing.study]
+        if not is_asked or pairing.contender is None or not (pairing.is_headline or pairing.pair != "device"):
+            continue
         plan, _ = decide(pairing)
-        for point, numbers in plan.numbers(first[str(pairing.series["study"])]).items():
+        for point, numbers in plan.numbers(first[pairing.study]).items():
             for cell in _cells_at(pairing, point):
                 wanted[cell].update(numbers)
     refined = {study: spec for study, spec in (candidates or {}).items() if "best" in refinements[study].pairs}
@@ -230,13 +232,9 @@ def trials_of_candidates(
     return {key: numbers for key, numbers in added.items() if numbers}
 
 
-def _plain_axes(pairing: Pairing) -> dict[str, Any]:
-    return {axis: value.item() if isinstance(value, np.generic) else value for axis, value in pairing.series.items()}
-
-
 def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
     """The cells of both sides at a point; over threads, the contender has a single cell."""
-    axes = _plain_axes(pairing) | {"device": pairing.device}
+    axes: dict[str, Any] = pairing.series | {"device": pairing.device}
     if pairing.x_axis == CPU_THREADS:
         at_point = pairing.trials[(pairing.trials["side"] == BASELINE) & (pairing.trials[CPU_THREADS] == point)]
         devices = [*at_point["device"].unique()] or [f"{BASELINE}-{point}"]
@@ -245,12 +243,3 @@ def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
     else:
         for side in (pairing.baseline, pairing.contender):
             yield Cell(**{**axes, X_AXES[pairing.x_axis]: point, pairing.pair: side})
-
-
-def _pairings_to_refine(
-    measurements: pd.DataFrame, refinements: Mapping[str, Refinement], x_axes: XAxes
-) -> Iterator[Pairing]:
-    for pairing in pairings(measurements, x_axes):
-        is_refined = pairing.pair in refinements[str(pairing.series["study"])].pairs
-        if is_refined and pairing.contender is not None and (pairing.is_headline or pairing.pair != "device"):
-            yield pairing

@@ -22,13 +22,13 @@ from crossover.answers.statements import comparing_answers
 from crossover.answers.thresholds import thresholds_of
 from crossover.report.report import Run, write_report
 from crossover.report.templates import FILTERS, alike, amount_text, environment_of
-from crossover.statistics.bounds import bounds_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.intervals import t_quantile
 from crossover.statistics.pairings import pairings
 from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import NORMAL_QUANTILE, SPEEDUP_SPREAD, agreeing
+from crossover.statistics.roofs import bounds_of
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
 from crossover.tables.references import Facts, Reference

@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from crossover.statistics.crossover_curve import advantages_of_cells
-from crossover.statistics.family import FALSE_PER_STUDY, holm
-from crossover.statistics.intervals import SampleMean
+from crossover.statistics.intervals import FALSE_PER_STUDY, SampleMean, holm
 
 
 def rejected_by_adjusted_p_values(p_values: list[float]) -> int:
