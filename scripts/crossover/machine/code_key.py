@@ -16,7 +16,7 @@ import os
 import pkgutil
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
@@ -26,7 +26,7 @@ from crossover.config.models import Model
 from crossover.files import working_folder
 from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
 from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of
-from crossover.machine.sources import Source, read_source
+from crossover.machine.sources import Source, looks_like_path, read_source
 from crossover.machine.written_files import WrittenFiles
 
 LIBRARY = Path(__file__).parents[2]
@@ -207,6 +207,7 @@ class Imported:
 
 def _used_by(modules: Modules, root: str | Path, skipped: Collection[str], written: WrittenFiles) -> Imported:
     used, roots, home = Imported(), [root], modules.folder_of(root)
+    own = [home, *(modules.first if isinstance(root, Path) else ())]  # a file may be a link to another folder
     named = NamedFiles([*modules.first, working_folder()], written.is_made)
     while True:
         before = len(used.files)
@@ -214,27 +215,31 @@ def _used_by(modules: Modules, root: str | Path, skipped: Collection[str], writt
         used.packages, used.missing = imported.packages, imported.missing
         for name, file in imported.files.items():
             used.add(name, file)
-        _add_named(used, named, home)
+        _add_named(used, named, home, own)
         roots = [root, *(file for file in used.files.values() if file.suffix == ".py")]
         if before == len(used.files):
             return used
 
 
-def _add_named(used: Imported, named: NamedFiles, home: Path) -> None:
+def _add_named(used: Imported, named: NamedFiles, home: Path, own: Sequence[Path]) -> None:
     """Add sources, data files and variables that string literals may name, and files of modules that were not found.
 
-    `home` is the folder of the model.
+    `home` is the folder of the model. A mere word, which neither looks like a path nor is used as one, names only files
+    in the model's `own` folders; what sources among these import and name is not searched.
     """
+    used.data.clear()  # all sources are searched again
     sources = {file: _read(file) for file in used.files.values()}
     if any(source.reads_environment for source in sources.values()):
         every_text = {text for source in sources.values() for text in source.texts}
         words = {word for text in every_text for word in (text, *re.findall(r"\$\{?(\w+)", text))}
         used.environment_variables |= set(filter(str.isidentifier, words))
-    files: list[Path] = []
+    files, of_words = list[Path](), list[Path]()
     for file, source in sources.items():
         texts = [*source.texts, *filter(None, map(os.environ.get, used.environment_variables))]
-        files_of_source = [path for text in texts for path in named.named(text, file.parent)]
+        names_path = {text: text in source.paths or looks_like_path(text) for text in texts}
+        files_of_source = [path for text in texts if names_path[text] for path in named.named(text, file.parent)]
         files += files_of_source
+        of_words += [path for text in texts if not names_path[text] for path in named.named(text, file.parent, own)]
         # A literal that ends like a file's name, but names none, may be part of a computed name: f"weights_{size}.pt".
         names = {path.name for path in files_of_source}
         ends = {text.rpartition("/")[2] for text in source.texts if f".{text.rpartition('.')[2]}" in DATA | CODE}
@@ -245,11 +250,12 @@ def _add_named(used: Imported, named: NamedFiles, home: Path) -> None:
     not_installed = {name for name in used.packages if version_of(name) == {name: NOT_INSTALLED}}
     for name in not_installed | used.missing:
         files += _files_of_module(name.rpartition(".")[2], named)
-    for file in dict.fromkeys(files):
+    searched = {*files}
+    for file in dict.fromkeys([*files, *of_words]):
         if _in_library(file) or str(file) in used.paths or not os.access(file, os.R_OK):
             continue
         label = _label(file, home)
-        if file.suffix == ".py" and len(used.files) < MOST_SOURCES:
+        if file.suffix == ".py" and file in searched and len(used.files) < MOST_SOURCES:
             used.add(label, file)
             continue
         while used.data.get(label, file) != file:

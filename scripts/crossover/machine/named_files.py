@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -47,9 +47,14 @@ class NamedFiles:
         self.entries: dict[Path, set[str]] = {}
         self.listed: dict[Path, list[Path]] = {}
 
-    def named(self, text: str, beside: Path) -> Iterator[Path]:
-        """The files that a literal in a source in folder `beside` may name: one file, or all files below a folder."""
+    def named(self, text: str, beside: Path, within: Sequence[Path] = ()) -> Iterator[Path]:
+        """The files that a literal in a source in folder `beside` may name: one file, or all files below a folder.
+
+        If `within` is given, only those in these folders.
+        """
         for path in self._paths(text, beside):
+            if within and not any(map(path.is_relative_to, within)):
+                continue
             if path.parts[1:2] in (("dev",), ("proc",), ("sys",)):  # the kernel's files, whose content keeps changing
                 continue
             if self.is_left_out(path):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
 Import = tuple[int, str, tuple[str, ...]]
 """An import: the number of its leading dots, its module, and the names taken from it."""
@@ -33,6 +33,8 @@ PATHS = {
     *("cwd", "getcwd", "join", "joinpath", "with_name", "resolve", "absolute", "as_posix"),
 }
 """Functions and methods whose result may be a path."""
+PATH_OPTION = re.compile("root|path|file|folder|dir")
+"""Part of the name of an argument that takes a path."""
 ENVIRONMENT = (b"environ", b"getenv", b"expandvars")
 
 
@@ -48,6 +50,8 @@ class Source:
     """Imports by a string literal, as in `import_module`."""
     texts: tuple[str, ...] = ()
     """String literals that may name files, folders or environment variables."""
+    paths: frozenset[str] = frozenset()
+    """Those literals that the code uses as a path or a part of one, as in `HERE / "conf"`."""
     reads_environment: bool = False
     computes_names: bool = False
     """True if the file imports, runs or reads something by a computed name."""
@@ -81,6 +85,7 @@ def _read_once(file: Path, of_user: bool, _size: int, _changed_ns: int) -> Sourc
         imports,
         by_name=tuple(dict.fromkeys(filter(None, imported))),
         texts=tuple(dict.fromkeys(filter(_may_name, _texts(nodes)))),
+        paths=frozenset(_used_as_paths(nodes)),
         reads_environment=any(word in content for word in ENVIRONMENT),
         computes_names=None in imported or _reads_computed(nodes, calls),
     )
@@ -174,6 +179,26 @@ def _texts(nodes: Iterable[ast.AST]) -> Iterator[str]:
 def _name(node: ast.AST | None) -> str:
     """The last part of a dotted name; empty for other nodes."""
     return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def _used_as_paths(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        used: list[ast.AST | None] = []
+        if isinstance(node, ast.BinOp):
+            used = [node]
+        elif isinstance(node, ast.Call):
+            used = [word.value for word in node.keywords if PATH_OPTION.search(word.arg or "")]
+            target = getattr(node.func, "value", None)
+            if _name(node.func) in PATHS or _name(target) == "path":  # as in `sys.path.append`
+                used += [target, *node.args]
+            elif _name(node.func) in READERS:
+                used += [target, *node.args[:1]]
+        yield from (part for expression in used for part in _parts(expression) if part is not None)
+
+
+def looks_like_path(text: str) -> bool:
+    """True for a text with a slash or a suffix; any other may be just a word."""
+    return "/" in text or bool(PurePath(text).suffix)
 
 
 def _may_name(text: str) -> bool:

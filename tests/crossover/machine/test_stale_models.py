@@ -137,6 +137,45 @@ def test_editing_files_that_a_model_does_not_name_keeps_its_keys(project: Path) 
     assert keys(net) == before
 
 
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("NAMES = ['t']", False),
+        ("open('w.txt', 't')", False),
+        ("names.get('t')", False),
+        ("WIDE = f'{torch}t'", False),
+        ("open(HERE.parents[1] / 't' / torch)", True),
+        ("DATA = HERE.parents[1] / 't'", True),
+        ("DATA = os.path.join(HERE, '..', '..', 't')", True),
+        ("sys.path.insert(0, 't')", True),
+        ("CIFAR10(root='t')", True),
+        ("NAMES = ['t/other.py']", True),
+    ],
+)
+def test_a_word_names_a_folder_outside_of_the_models_folder_only_if_it_is_used_as_a_path(
+    project: Path, monkeypatch: pytest.MonkeyPatch, text: str, counts: bool
+) -> None:
+    net = write(project, "mine/models/net.py", f"{FROM_FILE}{text}\n")
+    write(project, "mine/models/w.txt", "x")
+    write(project, "t/other.py", "x = 1\n")
+    (project / "elsewhere").mkdir()
+    monkeypatch.chdir(project / "elsewhere")
+    before = keys(net)
+    write(project, "t/other.py", "x = 2\n")
+    assert (keys(net) != before) == counts
+
+
+def test_sources_in_a_folder_named_by_a_word_are_not_searched(project: Path) -> None:
+    net = write(project, "net.py", "NAMES = ['t']\n")
+    write(project, "t/other.py", "open('../far.json')\n")
+    write(project, "far.json", "1")
+    before = keys(net)
+    write(project, "far.json", "2")
+    assert keys(net) == before
+    write(project, "t/other.py", "open('../far.json')\nx = 2\n")
+    assert keys(net) != before
+
+
 def test_unreadable_files_are_skipped(project: Path) -> None:
     """These are too long names, home folders of unknown users, kernel files and dangling links."""
     names = ["x" * 280, "/" + "x" * 280, "sub/" + "x" * 280, "~nobody-here/x", "~", "/", "..", "/proc/self/stat"]
