@@ -25,7 +25,7 @@ from pathlib import Path
 from crossover.config.models import Model
 from crossover.files import working_folder
 from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
-from crossover.machine.named_files import CODE, DATA, NamedFiles, content_keys, digest_of
+from crossover.machine.named_files import CODE, DATA, UNREADABLE, NamedFiles, content_keys, digest_of
 from crossover.machine.sources import Source, looks_like_path, read_source
 from crossover.machine.written_files import WrittenFiles
 
@@ -146,6 +146,8 @@ def code_of(
             "variables": {variable: os.environ.get(variable) for variable in sorted(of_model.environment_variables)},
             "installed": installed_with(of_model.packages),
         }
+        digests = {name: digest for name, digest in digests.items() if digest != UNREADABLE}
+        names_of_model = [name for name in names_of_model if name in digests]
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
     # Packages that only the measurement code imports are left out, since they just read the host and write the row.
     for package in sorted(packages):
@@ -174,9 +176,11 @@ def _digests(files: Mapping[str, Path]) -> dict[str, str]:
 
 
 def _read(file: Path) -> Source:
-    if file.suffix not in (".py", ""):  # compiled code
-        return Source(digest_of(file))
-    return read_source(file, of_user=not _in_library(file))
+    with suppress(OSError):
+        if file.suffix not in (".py", ""):  # compiled code
+            return Source(digest_of(file))
+        return read_source(file, of_user=not _in_library(file))
+    return Source(UNREADABLE)
 
 
 def _in_library(file: Path) -> bool:

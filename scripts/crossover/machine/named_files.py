@@ -32,6 +32,9 @@ SAMPLE_BYTES = 2**16
 MOST_LISTED = 10_000
 """Number of files and folders after which listing a folder stops."""
 
+UNREADABLE = "unreadable"
+"""The digest of a file that cannot be read, or has vanished since it was listed; such a file is no part of a key."""
+
 MOST_ABOVE = 2
 """Number of folders above a source's folder that are searched for the files that the source names."""
 
@@ -62,7 +65,7 @@ class NamedFiles:
             if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a long name or a folder without access
                 yield path
                 if path.suffix in NATIVE:
-                    yield from sorted(other for other in path.parent.iterdir() if other.suffix in NATIVE)
+                    yield from map(path.with_name, sorted(filter(_is_native, self._entries(path.parent))))
             elif self._counts_whole(path, beside):
                 yield from self.below(path)
 
@@ -96,6 +99,10 @@ class NamedFiles:
         return self.entries[folder]
 
 
+def _is_native(name: str) -> bool:
+    return Path(name).suffix in NATIVE
+
+
 def _files_below(folder: Path) -> Iterator[Path]:
     count, seen = 0, set()
     for path, folders, files in os.walk(folder, followlinks=True):
@@ -116,7 +123,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 def content_keys(files: Mapping[str, Path]) -> dict[str, str]:
     """Digests of data files by label; times of files do not count."""
-    return {label: digest_or_none(files[label]) or "unreadable" for label in sorted(files)}
+    return {label: digest_or_none(files[label]) or UNREADABLE for label in sorted(files)}
 
 
 def digest_of(file: Path) -> str:

@@ -191,6 +191,27 @@ def test_unreadable_files_are_skipped(project: Path) -> None:
     assert keys(net) != before
 
 
+@pytest.mark.parametrize("name", ["helper.py", "named.py", "data.json", "fast.so"])
+def test_a_file_that_vanishes_after_it_was_listed_is_skipped(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    net = write(project, "net.py", f"{FROM_FILE}import fast, helper\nopen('named.py')\nopen('data.json')\n")
+    for other in ("helper.py", "named.py", "data.json", "fast.so"):
+        write(project, other, "x = 1\n")
+    before = keys(net)
+    stat = Path.stat
+
+    def vanished(path: Path, **options: Any) -> os.stat_result:
+        if path.name == name and sys._getframe(1).f_code.co_name != "is_file":
+            raise FileNotFoundError(path)
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", vanished)
+    skipped = code(net)
+    assert skipped.model_key != before[1]
+    assert not [part for part in skipped.of_model if name.partition(".")[0] in part]
+
+
 def test_a_large_file_counts_by_size_and_samples(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(named_files, "MOST_READ_BYTES", 4)
     net = write(project, "net.py", "open('w.bin')\n")
