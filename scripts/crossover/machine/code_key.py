@@ -66,6 +66,11 @@ class Code:
     """Variables and installed packages, which may differ between machines with the same code."""
 
     @property
+    def digests_of_model(self) -> dict[Path, str]:
+        """Digests of the model's files, by path."""
+        return {self.files[name]: self.digests[name] for name in self.of_model if name in self.files}
+
+    @property
     def model_key(self) -> str:
         return _digest_of_values({name: self.digests[name] for name in self.of_model})
 

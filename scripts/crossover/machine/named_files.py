@@ -141,14 +141,15 @@ def _digest(path: Path, _size: int, _changed_ns: int) -> str:
 def digest_or_none(file: Path) -> str | None:
     """Digest of a data file, the same whichever other files there are; None if it is unreadable, as a dangling link."""
     try:
-        return digest_of(file) if file.stat().st_size <= MOST_READ_BYTES else digest_of_samples(file)
+        state = file.stat()
+        return digest_of(file) if state.st_size <= MOST_READ_BYTES else _samples(file, state.st_size, state.st_mtime_ns)
     except OSError:
         return None
 
 
-def digest_of_samples(file: Path) -> str:
+@cache
+def _samples(file: Path, size: int, _changed_ns: int) -> str:
     """Digest of a file's size and of SAMPLES parts of its content."""
-    size = file.stat().st_size
     digest = hashlib.sha256(str(size).encode())
     with file.open("rb") as stream:
         for number in range(SAMPLES):

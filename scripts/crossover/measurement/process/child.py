@@ -24,7 +24,7 @@ from crossover.machine.trust import may_pass
 from crossover.machine.written_files import WrittenFiles
 from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
-from crossover.measurement.process.writes import noted_writes
+from crossover.measurement.process.writes import noted_writes, noting_builds
 from crossover.tables.columns import write_record
 
 Tell = Callable[[dict[str, Any]], None]
@@ -148,7 +148,8 @@ def do(job: Job, tell: Tell = lambda _message: None) -> Any:
 
     - `begun`: the columns that are known at the start
     - `known`: further columns
-    - `doing`: the user's code that is about to run, with `remedy`, the advice if it takes too long
+    - `doing`: the user's code that is about to run, with `remedy`, the advice if it takes too long, and `builds`
+      if this is the import or the call of the model's function
     - `passing`: the unfinished passes after a trial's timing, with `row`, the row to keep if the process dies
     """
     record = Path(job.written_files).absolute() if job.written_files else None
@@ -167,9 +168,14 @@ def do(job: Job, tell: Tell = lambda _message: None) -> Any:
         return work(job, tell)
     home = Modules().folder_of(model.file or model.origin)
     with noted_writes(home, Path.cwd()) as noted:
-        result = work(job, tell)
+        digests = partial(_digests_of_model, job, record, Modules())
+        result = work(job, noting_builds(noted, digests, tell))
     WrittenFiles.read(record, home).write(record, noted)
     return result
+
+
+def _digests_of_model(job: Job, record: Path, modules: Modules) -> dict[Path, str]:
+    return code_of(job.kind, job.cell.workload, modules, job.cell.model, record).digests_of_model
 
 
 def main() -> None:

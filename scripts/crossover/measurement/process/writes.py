@@ -7,12 +7,16 @@ import functools
 import io
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from crossover.machine.named_files import digest_or_none
+
+CLOCK_STEP_NS = 100_000_000
+"""How much a file's time may be behind the clock."""
 
 MODES = frozenset("wax+")
 
@@ -78,3 +82,37 @@ def noted_writes(*folders: Path) -> Iterator[dict[Path, str | None]]:
     finally:
         for (owner, name, _), function in zip(wrappers, functions, strict=True):
             setattr(owner, name, function)
+
+
+def noting_builds(
+    noted: dict[Path, str | None], digests: Callable[[], Mapping[Path, str]], tell: Callable[[dict[str, Any]], None]
+) -> Callable[[dict[str, Any]], None]:
+    """`tell`, but also adds to `noted` those of the model's files that change or appear while the model is built.
+
+    Compiled code and other processes may write these without `open`. What changes outside of a build, which is short,
+    may be written by anybody. `digests` are those of the model's files now.
+    """
+    before: Mapping[Path, str] | None = None
+    began_ns = 0
+
+    def told(message: dict[str, Any]) -> None:
+        nonlocal before, began_ns
+        builds = "builds" in message
+        if builds and before is None:
+            before, began_ns = digests(), time.time_ns()
+        elif before is not None and not builds:
+            for path, digest in digests().items():
+                # The model may have changed the working directory, and thereby the files that its code names.
+                if before.get(path) != digest and _changed_ns(path) >= began_ns - CLOCK_STEP_NS:
+                    noted.setdefault(path, before.get(path))
+            before = None
+        tell(message)
+
+    return told
+
+
+def _changed_ns(path: Path) -> int:
+    try:
+        return path.stat().st_ctime_ns
+    except OSError:
+        return 0

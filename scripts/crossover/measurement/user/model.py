@@ -282,9 +282,10 @@ def user_error(error: BaseException, model: Model, failure: str) -> Exception:
 def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> Any:
     """Import the user's module and return `make()`, which is described by `call`; raises the result of `user_error`."""
     file = model.shown.rpartition(":")[0]
-    tell({"doing": f"the import of {file}", "remedy": f"raise time_limit_s, or {GUARD}"})
+    remedy = f"raise time_limit_s, or {GUARD}"
+    tell({"doing": f"the import of {file}", "remedy": remedy, "builds": True})
     function_of(model)
-    tell({"doing": f"{call} of {file}"})
+    tell({"doing": f"{call} of {file}", "builds": True})
     try:
         return make()
     except UserError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +18,8 @@ from crossover.config.workloads import OWN
 from crossover.machine import named_files
 from crossover.machine.code_key import Code, code_of
 from crossover.machine.written_files import WrittenFiles
-from crossover.measurement.process.writes import noted_writes
+from crossover.measurement.process import writes
+from crossover.measurement.process.writes import noted_writes, noting_builds
 
 
 def append(path: Path) -> None:
@@ -54,7 +56,10 @@ class Bench:
 
     def measure(self, write: Callable[[Path], None]) -> None:
         with noted_writes(self.folder) as noted:
+            tell = noting_builds(noted, lambda: self.code().digests_of_model, lambda _message: None)
+            tell({"doing": "build", "builds": True})
             write(self.file)
+            tell({"doing": "a step"})
         (self.folder / "temporary").unlink(missing_ok=True)
         WrittenFiles.read(self.record, self.folder).write(self.record, noted)
 
@@ -123,6 +128,59 @@ def test_what_others_write_later_is_an_input(bench: Bench) -> None:
     assert edited.key != before.key
     bench.measure(WRITERS[bench.file.name])
     assert bench.code().key == edited.key
+
+
+def by_another_process(path: Path) -> None:
+    subprocess.run(["sh", "-c", f"date +%N > {path.name}"], check=True)
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_file_that_compiled_code_or_another_process_writes_during_a_build_is_no_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existing: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bench = Bench(tmp_path.resolve(), "labels.parquet")
+    if existing:
+        bench.file.write_text("of the user")
+    before = bench.code()
+    for _ in range(3):
+        bench.measure(by_another_process)
+        assert bench.code().key == before.key
+    bench.file.write_text("by the user")
+    assert bench.code().key != before.key
+
+
+def test_what_changes_outside_of_builds_is_an_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    bench = Bench(tmp_path.resolve(), "labels.parquet")
+    noted: dict[Path, str | None] = {}
+    tell = noting_builds(noted, lambda: bench.code().digests_of_model, lambda _message: None)
+    tell({"doing": "the import", "builds": True})
+    tell({"doing": "build", "builds": True})
+    tell({"doing": "a step"})
+    by_another_process(bench.file)
+    tell({"known": {}})
+    assert noted == {}
+
+
+def test_a_build_that_changes_the_working_directory_has_not_written_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    bench = Bench(tmp_path.resolve() / "mine", "labels.parquet")
+    there = tmp_path / "elsewhere" / "labels.parquet"
+    there.write_text("of the user")
+    changed_ns = there.stat().st_ctime_ns
+    monkeypatch.setattr(writes.time, "time_ns", lambda: changed_ns + 10**9)
+    noted: dict[Path, str | None] = {}
+    tell = noting_builds(noted, lambda: bench.code().digests_of_model, lambda _message: None)
+    tell({"doing": "build", "builds": True})
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    tell({"doing": "a step"})
+    assert there.resolve() in bench.code().digests_of_model
+    assert noted == {}
 
 
 def test_a_read_is_not_noted_and_the_functions_are_restored(tmp_path: Path) -> None:
