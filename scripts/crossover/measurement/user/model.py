@@ -8,7 +8,7 @@ import re
 import sys
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial, wraps
 from itertools import chain
@@ -29,10 +29,11 @@ from crossover.config.signatures import RETURNS
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import InvalidError, UnsupportedError, UserError
+from crossover.machine.kernel import available_bytes
 from crossover.measurement.modules import call_own_to, modules_of, parameters_of, set_mode, tensors_in
 from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
-from crossover.measurement.step.tasks import InferenceTask, Task, TrainingTask, parameter_count
+from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask, parameter_count
 from crossover.measurement.step.trees import Change, change_tensors, map_plain, map_tensors, same_values, tensors_of
 from crossover.measurement.user.batches import (
     COUNT_THEM,
@@ -54,7 +55,7 @@ from crossover.measurement.user.module import (
     takes_batch_size,
 )
 from crossover.measurement.user.pending import UNFINISHED, pending_kind
-from crossover.measurement.user.repeats import remembered
+from crossover.measurement.user.repeats import dwindled, remembered
 from crossover.measurement.user.table import TableSamples, samples_of
 from crossover.measurement.workloads import Tell, ignore
 
@@ -82,7 +83,9 @@ class UserModel:
     def build(self, cell: Cell, _data: object, arithmetic: Arithmetic) -> Task:
         step = self._user_step()
         self.tell({"known": {"parameters": parameter_count(step.model, self.model.mode)}})
-        task = (UserTraining if self.model.mode == "train" else UserInference)(step, self.model, cell, arithmetic)
+        task_type = UserTraining if self.model.mode == "train" else UserInference
+        task = task_type(step, self.model, cell, arithmetic)
+        task.build_fresh = lambda: task_type(self._user_step(), self.model, cell, arithmetic)
         self.tell({"doing": f"a step of {self.model.shown}"})
         if not self.model.checked:
             task.not_comparable = "the study says check: false"
@@ -319,6 +322,8 @@ class _UserTask(Task):
     samples: int
     besides: Mapping[str, Any] = MappingProxyType({})
     """The modules and tensors that the step uses besides its arguments, by name."""
+    build_fresh: Callable[[], Task]
+    """Builds the task again, with a model that has never run."""
     untouched: Batch | None = None
     """A copy of the resident batch until `check_batch` has compared it; None for loaded batches."""
 
@@ -393,12 +398,21 @@ class _UserTask(Task):
             )
         self.untouched = None
 
-    def check(self) -> None:
-        """Raise InvalidError if the step remembers its batch; the results are compared with double precision."""
-        if self.spec.checked and not self.loaded:
-            batch = self.next_inputs()
-            if reason := remembered(self.run, batch, self.batched):
-                raise InvalidError(f"{self.spec.shown}: {reason}")
+    def check(self) -> Answer | None:
+        """Raise InvalidError if the work of later steps vanishes; the results are compared with double precision."""
+        if not self.spec.checked or self.loaded:
+            return None
+        batch = self.next_inputs()
+        reason, unchecked = remembered(self.run, batch, self.batched), None
+        bytes_of_model = sum(tensor.nbytes for tensor in tensors_in(self.model))
+        if reason is None and 4 * bytes_of_model < available_bytes():
+            with suppress(Exception):
+                reason, unchecked = dwindled(self.build_fresh().run, self.run, batch)
+            if self.user_step.run is not None:  # which may call LBFGS, whose steps shorten as they converge
+                reason, unchecked = None, reason or unchecked
+        if reason:
+            raise InvalidError(f"{self.spec.shown}: {reason}")
+        return Answer(unchecked=unchecked) if unchecked else None
 
     def _host_copy(self) -> Batch:
         """A copy of the resident batch in host memory, so that it takes no part in the device's peak memory."""

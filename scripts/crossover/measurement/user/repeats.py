@@ -2,7 +2,7 @@
 
 A benchmark calls a step many times on the same data. A step that uses up an iterator, fills a cache, sorts in place or
 remembers what it has visited works in its first call only. Its calls on new data are compared with calls after many,
-for a function by their time, for a model by torch's operations.
+for a function by their time, for a model by torch's operations and their FLOPs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from crossover.measurement.step.execution import compiled_graphs
+from crossover.measurement.step.flops import flop_counter
 from crossover.measurement.step.trees import Change, map_tensors
 from crossover.measurement.user.captured import captured
 
@@ -40,6 +41,9 @@ ADVICE = "let each call start from the same data, or leave to `build` what is do
 
 FORGETFUL = 2.0
 """Ratio of the operations on a new batch to those on the batch before, above which a model remembers its batch."""
+
+FEWER_FLOPS = 1.5
+"""The same for FLOPs, which do not count what is made once, such as masks, but may differ if layers are left out."""
 
 USED_UP = (map, filter, zip, enumerate, reversed)
 
@@ -115,35 +119,69 @@ class Operations(TorchDispatchMode):
 def remembered(run: Callable[..., object], batch: Any, batched: bool) -> str | None:
     """Why a step does less work on a batch that it has seen than on a new one; None if it does not, or if neither runs.
 
-    A new batch has the same rows: if each row is a sample, in another order, else copied. Of two runs on new batches
-    the one with less work counts, and of two on the same batch the one with more, since a step may skip work at random.
+    Each new batch is run once, then twice again. Of the first runs on two new batches the one with less work counts,
+    and of the others the one with more, since a step may skip work at random.
     """
-
-    def roll(rows: int, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.roll(rows, 0) if tensor.dim() else tensor.clone()
-
-    copies: list[list[Change]] = [[torch.clone, torch.clone]]
-    if batched:  # a step may need the order of its rows, such as decreasing lengths
-        copies.insert(0, [partial(roll, 1), partial(roll, 2)])
+    ways: list[list[Change]] = [[partial(_resampled, seed=seed) for seed in (1, 2)]] if batched else []
+    ways += [[_shrunk, _shrunk], [torch.clone, torch.clone]]  # a step may need its rows or values as they are
     with torch.compiler.set_stance("force_eager"):
-        for changes in copies:
+        for changes in ways:
             with suppress(Exception):
-                same = [_work(run, batch) for _ in range(2)]
-                new = [_work(run, map_tensors(change, batch)) for change in changes]
-                count, elements = (max(values) for values in zip(*same, strict=True))
-                new_count, new_elements = (min(values) for values in zip(*new, strict=True))
-                if new_count <= FORGETFUL * count and new_elements <= FORGETFUL * elements:
+                works = [_works(run, map_tensors(change, batch), 3) for change in changes]
+                new = [min(values) for values in zip(*(first for first, *_ in works), strict=True)]
+                same = [max(values) for values in zip(*(work for _, *again in works for work in again), strict=True)]
+                if new[0] > FORGETFUL * same[0] or new[1] > FORGETFUL * same[1]:
+                    compared = f"runs {new[0]} operations of torch, on the same batch {same[0]}"
+                elif new[2] > FEWER_FLOPS * same[2]:
+                    compared = f"takes {new[2]:.3g} FLOPs, on the same batch {same[2]:.3g}"
+                else:
                     return None
                 return (
-                    "its step remembers what it has computed for its batch: on a new batch it runs "
-                    f"{new_count} operations of torch, on the same batch {count}; compute it in each step"
+                    "its step remembers what it has computed for its batch: on a new batch it "
+                    f"{compared}; compute it in each step"
                 )
     return None
 
 
-def _work(run: Callable[..., object], batch: Any) -> tuple[int, int]:
-    """Numbers of operations, and of the elements that they return."""
-    operations = Operations()
-    with operations:
-        run(*batch)
-    return operations.count, operations.elements
+def dwindled(fresh: Callable[..., object], used: Callable[..., object], batch: Any) -> tuple[str | None, str | None]:
+    """Reasons why a model's step is invalid, or why it is not checked, from its FLOPs in a first call and after many.
+
+    `fresh` is the step of a model that has never run. Operations alone do not tell: a first call may make masks or
+    tables of positions, which take few FLOPs. Both are None if the FLOPs are unknown.
+    """
+    with torch.compiler.set_stance("force_eager"), suppress(Exception):
+        first = _works(fresh, batch, 1)[0][2]
+        later = max(flops for *_, flops in _works(used, batch, 2))
+        counts = f"its first call takes {first:.3g} FLOPs, a call after many {later:.3g}"
+        if first > VANISHED * later:
+            return f"only its first calls do the work, of which later ones use the result: {counts}; {ADVICE}", None
+        if first > FEWER_FLOPS * later:
+            return None, f"{counts}: perhaps its first call leaves less work to the later ones; {ADVICE}"
+    return None, None
+
+
+def _resampled(tensor: torch.Tensor, seed: int) -> torch.Tensor:
+    """Rows drawn with replacement, the same ones of each tensor and in their order, with other values if not integers.
+
+    Rows stay valid, such as ids beside their mask, and lengths stay sorted.
+    """
+    if not tensor.dim():
+        return _shrunk(tensor)
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randint(len(tensor), (len(tensor),), generator=generator).sort().values
+    return _shrunk(tensor[rows.to(tensor.device)])
+
+
+def _shrunk(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy, whose values are up to 3 % closer to 0 if they are no integers, so that they stay in their range."""
+    return tensor * (1 - torch.rand_like(tensor) / 32) if tensor.is_floating_point() else tensor.clone()
+
+
+def _works(run: Callable[..., object], batch: Any, calls: int) -> list[tuple[int, int, float]]:
+    """The operations of each call, the elements that these return, and the FLOPs, NaN if unknown."""
+    works = []
+    for _ in range(calls):
+        with flop_counter() as flops, Operations() as operations:
+            run(*batch)
+        works.append((operations.count, operations.elements, flops.get_total_flops()))
+    return works

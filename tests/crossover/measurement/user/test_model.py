@@ -598,6 +598,30 @@ class Encoder(nn.Module):
     def at_random(self, x):
         self.calls = getattr(self, "calls", 0) + 1
         return self.net(x) if self.calls % 2 else x
+    def by_sum(self, x):
+        key = float(x.sum())
+        if key not in self.seen:
+            self.seen[key] = self.net(x)
+        return self.seen[key]
+    def by_shape(self, x):
+        if x.shape not in self.seen:
+            self.seen[x.shape] = self.many(x)
+        return self.seen[x.shape]
+    def many(self, x, layers=20):
+        for _ in range(layers):
+            x = self.net(x)
+        return x
+    def at_first(self, x):
+        self.calls = getattr(self, "calls", 0) + 1
+        return self.many(x, 1 if self.calls > 2 else 20)
+    def half_at_first(self, x):
+        self.calls = getattr(self, "calls", 0) + 1
+        return self.many(x, 1 if self.calls > 2 else 3)
+    def in_part(self, x):
+        key = float(x.sum())
+        if key not in self.seen:
+            self.seen[key] = self.net(x)
+        return self.net(self.seen[key])
     def with_mask(self, x):
         if self.mask is None:
             self.mask = torch.stack([torch.ones(3) for _ in range(99)])[0].roll(1)
@@ -611,18 +635,39 @@ def build(size, batch_size):
 
 @pytest.mark.parametrize(
     ("features", "wrong"),
-    [("by_identity", True), ("by_values", True), ("with_mask", False), ("at_random", False), ("net", False)],
+    [
+        *(("by_identity", True), ("by_values", True), ("by_sum", True)),
+        *(("in_part", True), ("with_mask", False), ("at_random", False), ("net", False)),
+    ],
 )
 def test_a_model_that_remembers_its_batch_is_invalid(features: str, wrong: bool, build: Build) -> None:
     task = build(CACHING.format(features), mode="infer")
     task.step()
     if wrong:
         with pytest.raises(
-            InvalidError, match=r"on a new batch it runs \d+ operations of torch, on the same batch [23];"
+            InvalidError,
+            match=r"on a new batch it (runs \d+ operations of torch, on the same batch [234]|takes 816 FLOPs, .* 432);",
         ):
             task.check()
     else:
         assert task.check() is None
+
+
+@pytest.mark.parametrize("features", ["by_shape", "at_first"])
+def test_a_model_whose_later_calls_take_few_flops_is_invalid(features: str, build: Build) -> None:
+    """A call of `net` takes 2 * 4 * (3 * 8 + 8 * 3) FLOPs, of the head 2 * 4 * 3 * 2."""
+    task = build(CACHING.format(features), mode="infer")
+    for _ in range(3):
+        task.step()
+    with pytest.raises(InvalidError, match=r"its first call takes 7\.73e\+03 FLOPs, a call after many (48|432);"):
+        task.check()
+
+
+def test_a_model_whose_later_calls_take_fewer_flops_is_not_checked(build: Build) -> None:
+    task = build(CACHING.format("half_at_first"), mode="infer")
+    for _ in range(3):
+        task.step()
+    assert "its first call takes 1.2e+03 FLOPs, a call after many 432: perhaps" in task.check().unchecked
 
 
 RUNS = {
