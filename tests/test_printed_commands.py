@@ -66,7 +66,7 @@ def paste(workflow: WorkflowCopy, tmp_path: Path) -> Callable[[str, Path], str]:
     "options",
     [
         "-n --config effort=quick 'studies=[disc_depth]' 'devices=[cpu]' --cores 1 --resources gpu=1",
-        "-n --config effort=quick results=results/two --cores 1 -- everything",
+        "-n --config effort=quick results=results/two --cores 1 -- all",
     ],
 )
 def test_the_command_for_another_machine_can_be_pasted(

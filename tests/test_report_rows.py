@@ -42,7 +42,10 @@ def path_of(trial: Mapping[str, Any], results: Path) -> Path:
 
 
 def make_run(
-    results: Path, trials: list[dict[str, Any]], figures: Sequence[str] = (), references: Sequence[str] = ()
+    results: Path,
+    trials: list[dict[str, Any]],
+    figures: Sequence[str] = ("utilisation",),
+    references: Sequence[str] = (),
 ) -> None:
     results.mkdir()
     plan = plan_file.Plan(

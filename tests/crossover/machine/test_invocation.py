@@ -74,11 +74,11 @@ def config_of(command: str) -> tuple[dict[str, str], list[str]]:
         ("--config effort=quick devices=[cpu] trials=3 --cores 1", {"effort": "quick", "trials": "3"}, []),
         ("--config devices=cpu results=two effort=quick", {"effort": "quick"}, []),
         ("-C trials=3 devices=[cpu] --cores 1", {"trials": "3"}, []),
-        ("-Cdevices=[cpu] everything", {}, ["everything"]),
-        ("--resources gpu=1 --config=devices=[cpu] everything", {}, ["everything"]),
-        ("--config devices=[cpu] trials=3 --cores 1 -- everything", {"trials": "3"}, ["everything"]),
+        ("-Cdevices=[cpu] all", {}, ["all"]),
+        ("--resources gpu=1 --config=devices=[cpu] all", {}, ["all"]),
+        ("--config devices=[cpu] trials=3 --cores 1 -- all", {"trials": "3"}, ["all"]),
         ("--config 'overrides={mine: {devices: [cpu]}}'", {"overrides": "{mine: {devices: [cpu]}}"}, []),
-        ("--cores 1 everything", {}, ["everything"]),
+        ("--cores 1 all", {}, ["all"]),
     ],
 )
 def test_the_command_for_a_gpu_chooses_all_devices(given: str, entries: dict[str, str], targets: list[str]) -> None:
