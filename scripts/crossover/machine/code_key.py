@@ -85,7 +85,10 @@ class Code:
         if CHOICE in self.digests:
             files["the function of the model or its arguments"] = self.digests[CHOICE]
         versions = {**self.packages, **self.surroundings.get("installed", {})}
-        variables = {f"variable {name}": str(value) for name, value in self.surroundings.get("variables", {}).items()}
+        variables = {
+            f"variable {name}": "not set" if value is None else value
+            for name, value in self.surroundings.get("variables", {}).items()
+        }
         return {
             "code of the measurement": self.measurement_key,
             **files,

@@ -164,7 +164,7 @@ MEASURED_AGAIN = {
     "the model is edited": (edit("net.py", "size, layers", "2 * size, layers"), NETS, "file net has changed"),
     "a helper of the model is edited": (edit("helper.py", "1", "2"), NETS, "file helper has changed"),
     "a data file of the model is edited": (edit("layers.json", "1", "2"), NETS, "file layers.json has changed"),
-    "a variable that the model reads": (variable("DEPTH", "3"), NETS, "variable DEPTH was None, is 3"),
+    "a variable that the model reads": (variable("DEPTH", "3"), NETS, "variable DEPTH was not set, is 3"),
     "another function of the file": (study(model="net.py:other"), NETS, "the function of the model"),
     "another seed": (config(seed=5), ALL, "--seed was 0, is 5"),
     "another effort": (config(effort={"blocks_min": 7}), ALL, "--blocks-min was"),
