@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -16,11 +17,13 @@ from crossover.config.models import Model
 from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.machine.threads import THREAD_VARIABLES
+from crossover.measurement import trial
 from crossover.measurement.process import child
 from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.process.messages import Inbox
+from crossover.measurement.user.model import UserModel
 from trials import EFFORT, ROOT, read_row, run_script, trial_job, trial_options
 
 BUILD = """
@@ -94,6 +97,23 @@ def test_an_error_is_reported_and_a_users_mistake_is_one_line(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must refuse a large file")
+def test_a_file_that_another_process_writes_while_the_model_is_built_is_recorded(
+    tmp_path: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_trial(job: TrialJob, tell: child.Tell) -> None:
+        UserModel(job.cell, tell).build_model(8)
+        tell({"known": {}})
+
+    monkeypatch.setattr(trial, "run_trial", run_trial)
+    file = Path(str(job.cell.model and job.cell.model.file))
+    file.write_text(
+        BUILD.replace("    return", "    __import__('os').system('date > ' + 'written.parquet')\n    return")
+    )
+    record = tmp_path / "written_files.json"
+    child.do(replace(job, written_files=str(record)))
+    assert json.loads(record.read_text())["written.parquet"]["before"] is None
+
+
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     """A limit of 2 kB on the size of files, which a row exceeds, stands for a full disk."""
     cell = Cell("s", "matmul", "resident", 1, "fp32", "eager", 16, "cpu")
@@ -109,6 +129,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
 SHARED_HEAP = """
 import os
 from pathlib import Path
+from crossover.measurement import trial
 from crossover.measurement.process import child
 
 def shared_kib():
