@@ -32,7 +32,17 @@ from crossover.measurement.user.loss import kind_of
 from crossover.measurement.user.model import as_user_error, call_user, check_parts, counts_samples
 from crossover.measurement.user.module import call_function, imported_anew, is_of_user, keeps_state, location_of
 from crossover.measurement.user.pending import UNFINISHED, pending_kind
-from crossover.measurement.user.repeats import ADVICE, may_compile, used_up, verdict, worked_s
+from crossover.measurement.user.repeats import (
+    ADVICE,
+    CONFIRMATIONS,
+    LEAST_CONFIRMED_S,
+    Spent,
+    is_doubtful,
+    may_compile,
+    spent,
+    used_up,
+    verdict,
+)
 from crossover.measurement.workloads import Tell
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
@@ -175,10 +185,10 @@ class FunctionTask(Task):
         if not model.checked:
             return Answer(unchecked="the study says check: false")
         device = self.arithmetic.device.type
-        first_s: list[float] = []
-        later_s: list[float] = []
-        results, repeated = (self._first_results(device, first_s, later_s) for _ in range(2))
-        if reason := self._unrepeated(device, first_s, later_s):
+        firsts: list[Spent] = []
+        laters: list[Spent] = []
+        results, repeated = (self._first_results(device, firsts, laters) for _ in range(2))
+        if reason := self._unrepeated(device, firsts, laters):
             return Answer(unchecked=reason)
         if not results:
             return Answer(
@@ -200,16 +210,16 @@ class FunctionTask(Task):
             "Step(tolerance=...) allows more"
         )
 
-    def _first_results(self, device: str, first_s: list[float], later_s: list[float]) -> list[Result]:
-        """The results of a first step on new data; adds its seconds and those of a step after many to the lists."""
+    def _first_results(self, device: str, firsts: list[Spent], laters: list[Spent]) -> list[Result]:
+        """The results of a first step on new data; adds its times and those of a step after many to the lists."""
         assert self.user_step.run is not None
         step = self.builder.step_on(device)
         assert step.run is not None
-        results = results_of(replace(step, run=_timed(step.run, first_s)), self.builder.model)
-        _timed(self.user_step.run, later_s)()
+        results = results_of(replace(step, run=_timed(step.run, firsts)), self.builder.model)
+        _timed(self.user_step.run, laters)()
         return results
 
-    def _unrepeated(self, device: str, first_s: list[float], later_s: list[float]) -> str | None:
+    def _unrepeated(self, device: str, firsts: list[Spent], laters: list[Spent]) -> str | None:
         """Why it is unknown whether each step does the work of the first; raises InvalidError if later ones do not."""
         run, shown = self.user_step.run, self.builder.model.shown
         assert run is not None
@@ -218,14 +228,18 @@ class FunctionTask(Task):
         if active_children():  # their work, which is no CPU time of this process, cannot be compared
             return None
         compiles = may_compile(run)
-        wrong, unchecked = verdict(first_s, later_s, compiles)
+        wrong, unchecked = verdict(firsts, laters, compiles)
+        if wrong is unchecked is None and not compiles and is_doubtful(firsts, laters):
+            for _ in range(CONFIRMATIONS):
+                self._first_results(device, firsts, laters)
+            wrong, unchecked = verdict(firsts, laters, compiles, LEAST_CONFIRMED_S)
         if wrong is unchecked is None and not compiles and keeps_state():
             with suppress(Exception):  # some modules can be imported only once
-                first_s = []
+                firsts = []
                 for _ in range(2):  # the less of both counts, since new code is slower by some microseconds
                     with imported_anew():
-                        self._first_results(device, first_s, later_s)
-                wrong, unchecked = verdict(first_s, later_s, compiles)
+                        self._first_results(device, firsts, laters)
+                wrong, unchecked = verdict(firsts, laters, compiles)
         if wrong:
             raise InvalidError(f"{shown}: {wrong}")
         return unchecked
@@ -243,12 +257,12 @@ class Result:
     """The places of a sparse array's stored values in its flattened form; None for a dense array."""
 
 
-def _timed(run: Callable[[], Any], times_s: list[float]) -> Callable[[], Any]:
-    """A function whose calls add their seconds to `times_s`."""
+def _timed(run: Callable[[], Any], times: list[Spent]) -> Callable[[], Any]:
+    """A function whose calls add their times to `times`."""
 
     def timed() -> Any:
         returned: list[Any] = []
-        times_s.append(worked_s(lambda: returned.append(run())))
+        times.append(spent(lambda: returned.append(run())))
         return returned[0]
 
     return timed

@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -34,6 +34,15 @@ SHRUNK = 3.0
 LEAST_S = {VANISHED: 200e-6, SHRUNK: 1e-3}
 """Least difference in seconds for each ratio, since the first call of new code is slower, by up to 60 us of NumPy's."""
 
+LEAST_CONFIRMED_S = 20e-6
+"""The same for VANISHED after CONFIRMATIONS, in which all code has run before."""
+
+CONFIRMATIONS = 3
+"""Number of further first calls, on new data, where two differ from later calls by less than LEAST_S."""
+
+LEAST_WAIT_S = 1e-3
+"""Least difference in wall-clock time from which a first call is said to wait; other processes delay it too."""
+
 COMPILERS = ("cupy", "jax", "numba", "taichi", "tensorflow", "triton")
 """Packages that compile a function in its first call."""
 
@@ -48,33 +57,63 @@ FEWER_FLOPS = 1.5
 USED_UP = (map, filter, zip, enumerate, reversed)
 
 
-def worked_s(call: Callable[[], object], clock_ns: Callable[[], int] = time.process_time_ns) -> float:
-    """CPU seconds of this process in a call; waiting, as for new worker processes, is no work."""
+class Spent(NamedTuple):
+    """Duration of a call in seconds."""
+
+    cpu_s: float
+    """CPU time of this process, which does not count waiting, such as for new worker processes."""
+    wall_s: float
+
+
+def spent(
+    call: Callable[[], object],
+    cpu_ns: Callable[[], int] = time.process_time_ns,
+    wall_ns: Callable[[], int] = time.perf_counter_ns,
+) -> Spent:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        start_ns = clock_ns()
+        start_wall_ns, start_ns = wall_ns(), cpu_ns()
         call()
-        return (clock_ns() - start_ns) * 1e-9
+        return Spent((cpu_ns() - start_ns) * 1e-9, (wall_ns() - start_wall_ns) * 1e-9)
     finally:
         if was_enabled:
             gc.enable()
 
 
-def verdict(first_s: Sequence[float], later_s: Sequence[float], may_compile: bool) -> tuple[str | None, str | None]:
-    """Reasons why a step is invalid, or why it is not checked, from seconds of first calls and of calls after many.
+def verdict(
+    firsts: Sequence[Spent], laters: Sequence[Spent], may_compile: bool, least_s: float = LEAST_S[VANISHED]
+) -> tuple[str | None, str | None]:
+    """Reasons why a step is invalid, or why it is not checked, from first calls and calls after many.
 
-    The least of each counts. A first call that compiles is not told from one that alone works.
+    The least of each counts. A first call that compiles is not told from one that alone works. Wall-clock time makes no
+    step invalid, since other processes lengthen it. `least_s` is the least difference in CPU time that counts.
     """
-    first, later = min(first_s), min(later_s)
+    (first, first_wall), (later, later_wall) = map(_least, (firsts, laters))
     times = f"a call on new data takes {first:.2g} s of CPU time, after many calls {later:.2g} s"
-    if first > VANISHED * later and first - later > LEAST_S[VANISHED]:
+    if first > VANISHED * later and first - later > least_s:
         if may_compile:
             return None, f"{times}: it compiles itself in the first call, or only that call does the work"
         return f"only its first call does the work: {times}; {ADVICE}", None
     if first > SHRUNK * later and first - later > LEAST_S[SHRUNK]:
         return None, f"{times}: perhaps its first call leaves less work to the later ones; {ADVICE}"
+    if first_wall > VANISHED * later_wall and first_wall - later_wall > LEAST_WAIT_S:
+        return None, (
+            f"a call on new data takes {first_wall:.2g} s, after many calls {later_wall:.2g} s, and little of it is "
+            "CPU time: perhaps only its first call waits, such as for a file, a network or a sleep, or other processes "
+            f"delayed it; {ADVICE}"
+        )
     return None, None
+
+
+def is_doubtful(firsts: Sequence[Spent], laters: Sequence[Spent]) -> bool:
+    """True if first calls do more, but so little that it may be the first call of new code."""
+    first, later = _least(firsts).cpu_s, _least(laters).cpu_s
+    return first > VANISHED * later and LEAST_CONFIRMED_S < first - later <= LEAST_S[VANISHED]
+
+
+def _least(calls: Sequence[Spent]) -> Spent:
+    return Spent(min(call.cpu_s for call in calls), min(call.wall_s for call in calls))
 
 
 def may_compile(run: Any) -> bool:

@@ -237,21 +237,27 @@ def build(n, device):"""
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A module whose function `do(n)` takes n microseconds; a call of a step takes one more."""
-    fake = SimpleNamespace(done_us=0)
+    """A module whose function `do(n)` takes n microseconds, `wait(n)` waits; a call of a step takes one more."""
+    fake = SimpleNamespace(done_us=0, waited_us=0)
 
     def do(n: int) -> int:
         fake.done_us += n
         return n
 
-    def worked_s(call: Callable[[], object]) -> float:
-        before_us = fake.done_us
+    def spent(call: Callable[[], object]) -> repeats.Spent:
+        before_us, before_wait_us = fake.done_us, fake.waited_us
         call()
-        return 1e-6 * (1 + fake.done_us - before_us)
+        worked_s = 1e-6 * (1 + fake.done_us - before_us)
+        return repeats.Spent(worked_s, worked_s + 1e-6 * (fake.waited_us - before_wait_us))
 
+    def wait(n: int) -> int:
+        fake.waited_us += n
+        return n
+
+    fake.wait = wait
     fake.do = do
     monkeypatch.setitem(sys.modules, "fake_work", fake)
-    monkeypatch.setattr(function_module, "worked_s", worked_s)
+    monkeypatch.setattr(function_module, "spent", spent)
     monkeypatch.setattr(repeats, "COMPILERS", ())
     monkeypatch.setattr(repeats, "compiled_graphs", lambda: 0)  # other tests of the process may have compiled
     return fake
@@ -318,6 +324,31 @@ def test_an_iterator_that_is_used_up_is_one_line(body: str, kind: str, work: Sim
         assert task.check() == Answer()
 
 
+def test_a_first_call_that_alone_waits_is_not_checked(work: SimpleNamespace, tmp_path: Path) -> None:
+    answer = worn(tmp_path, "done = []\nreturn lambda: done or done.append(fake_work.wait(200_000))").check()
+    assert work.done_us == 0
+    assert "a call on new data takes 0.2 s, after many calls 1e-06 s, and little of it is CPU time" in answer.unchecked
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return lambda: fake_work.wait(200_000)",
+        "done = []\nreturn lambda: 1 + bool(done or done.append(fake_work.do(19)) or 1)",
+        "return lambda: 1 + 0 * fake_work.do(fake_work.noise.pop())",
+    ],
+)
+def test_first_calls_that_differ_little_or_seldom_are_right(body: str, work: SimpleNamespace, tmp_path: Path) -> None:
+    work.noise = [0] * 99 + [100, 0, 100]  # of two first calls; the later calls stand between them
+    assert worn(tmp_path, body, calls=0).check() == Answer()
+
+
+def test_a_little_work_of_the_first_call_is_confirmed(work: SimpleNamespace, tmp_path: Path) -> None:
+    with pytest.raises(InvalidError, match=r"takes 0\.00015 s of CPU time, after many calls 1e-06 s"):
+        worn(tmp_path, "done = []\nreturn lambda: done or done.append(fake_work.do(149))").check()
+    assert work.done_us == 149 * (1 + 2 + repeats.CONFIRMATIONS)
+
+
 @pytest.mark.parametrize(
     ("first_s", "later_s", "invalid", "unchecked"),
     [
@@ -332,8 +363,30 @@ def test_an_iterator_that_is_used_up_is_one_line(body: str, kind: str, work: Sim
 def test_the_ratio_of_the_least_times_decides(
     first_s: list[float], later_s: list[float], invalid: bool, unchecked: bool
 ) -> None:
-    wrong, doubt = repeats.verdict(first_s, later_s, may_compile=False)
+    firsts, laters = ([repeats.Spent(cpu_s, cpu_s) for cpu_s in times_s] for times_s in (first_s, later_s))
+    wrong, doubt = repeats.verdict(firsts, laters, may_compile=False)
     assert (wrong is not None, doubt is not None) == (invalid, unchecked)
+
+
+@pytest.mark.parametrize(
+    ("first_s", "later_s", "unchecked"),
+    [
+        ([0.2, 0.3], [1e-4, 1.0], True),
+        ([0.2, 1e-3], [1e-4], False),  # one of two was delayed
+        ([0.2], [0.1], False),
+    ],
+)
+def test_waiting_is_judged_by_the_least_wall_clock_time(
+    first_s: list[float], later_s: list[float], unchecked: bool
+) -> None:
+    firsts, laters = ([repeats.Spent(1e-6, wall_s) for wall_s in times_s] for times_s in (first_s, later_s))
+    wrong, doubt = repeats.verdict(firsts, laters, may_compile=False)
+    assert (wrong, doubt is not None) == (None, unchecked)
+
+
+def test_a_call_is_timed_by_both_clocks() -> None:
+    cpu_ns, wall_ns = iter([5, 8]), iter([100, 150])
+    assert repeats.spent(lambda: None, cpu_ns.__next__, wall_ns.__next__) == pytest.approx((3e-9, 50e-9))
 
 
 def test_a_function_with_state_is_compared_from_its_first_step(tmp_path: Path) -> None:
