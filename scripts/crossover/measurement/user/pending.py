@@ -15,6 +15,9 @@ from crossover.measurement.user.loss import kind_of
 COMPLETING = ("collect", "compute", "realize", "materialize", "execute", "fetchall")
 """Methods that do the work of a lazy object, such as a frame of Polars, Spark or Dask."""
 
+CONVERTING = ("to_table", "read_all", "toPandas", "to_pandas")
+"""The same for an object without a length, such as a scanner or reader of Arrow; a table has these methods, too."""
+
 FUTURES = (("result", "done"), ("wait", "done"), ("get", "ready"), ("wait", "poll"))
 """Pairs of methods of an object whose work goes on elsewhere: futures, results of a pool, processes."""
 
@@ -32,6 +35,8 @@ def pending_kind(returned: Any) -> str | None:
     """
     if inspect.isroutine(returned) or isinstance(returned, partial):
         return "a function"
+    if callable(getattr(type(returned), "rmatvec", None)):  # in a container it is a result, such as an inverse Hessian
+        return f"{kind_of(returned)} before its matvec()"
     return next(filter(None, map(_kind_of, islice(_values(returned), MOST_VALUES))), None)
 
 
@@ -58,5 +63,15 @@ def _kind_of(value: Any) -> str | None:
         return f"{kind_of(value)} that still runs"
     if "__dask_graph__" in has and value.__dask_graph__() is None:  # an xarray without Dask
         return None
-    completing = next((name for name in COMPLETING if name in has), None)
-    return completing and f"{kind_of(value)} before its {completing}()"
+    is_sized = "__len__" in has or "__array__" in has or hasattr(type(value), "shape")
+    names = COMPLETING if is_sized else COMPLETING + CONVERTING
+    if completing := next((name for name in names if name in has), None):
+        return f"{kind_of(value)} before its {completing}()"
+    if "__iter__" in has and not is_sized and not _compares_values(value):
+        return f"{kind_of(value)} without a length, which computes its values when it is iterated over"
+    return None
+
+
+def _compares_values(value: Any) -> bool:
+    """True for an object with an `__eq__` of its own, which is a result, such as a model of pydantic."""
+    return any("__eq__" in vars(kind) for kind in type(value).__mro__ if kind is not object)

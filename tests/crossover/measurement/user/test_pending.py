@@ -12,11 +12,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
+from pyarrow import dataset
+from pydantic import BaseModel
+from scipy.optimize import minimize
+from scipy.sparse.linalg import aslinearoperator
 from torch import nn
 
 from crossover.measurement.user.pending import pending_kind
+
+
+class Fitted(BaseModel):
+    slope: float
 
 
 def lazy(name: str, **methods: Any) -> Any:
@@ -40,6 +49,13 @@ def lazy(name: str, **methods: Any) -> Any:
         ([lazy("Frame", compute=1, __dask_graph__={"sum": 1}, __array__=1)], "a Frame before its compute()"),
         ({"buffer": lazy("Lazy", realize=1, shape=1)}, "a Lazy before its realize()"),
         (lazy("Query", fetchall=1), "a Query before its fetchall()"),
+        (lazy("Relation", to_pandas=1), "a Relation before its to_pandas()"),
+        ([dataset.dataset(pa.table({"a": [1]})).scanner()], "a Scanner before its to_table()"),
+        (aslinearoperator(np.eye(2)) @ aslinearoperator(np.eye(2)), "a _ProductLinearOperator before its matvec()"),
+        (
+            {"rows": lazy("Rows", __iter__=1)},
+            "a Rows without a length, which computes its values when it is iterated over",
+        ),
     ],
 )
 def test_work_that_is_not_done_yet_is_named(value: Any, kind: str) -> None:
@@ -63,6 +79,9 @@ def test_a_thread_is_pending_while_it_runs() -> None:
         pd.DataFrame({"collect": [1], "compute": [2]}),
         {"predict": abs, "score": 0.5},
         lazy("DataArray", compute=1, __dask_graph__=None),
+        *(pa.table({"a": [1]}), pa.array([1]), lazy("Table", __len__=1, to_pandas=1, __iter__=1)),
+        *(pd.DataFrame({"a": [1]}).groupby("a"), Fitted(slope=1.0)),
+        minimize(lambda x: float(x @ x), np.ones(2), method="L-BFGS-B"),  # hess_inv is a LinearOperator
     ],
 )
 def test_results_are_not_pending(value: Any) -> None:
