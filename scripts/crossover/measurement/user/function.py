@@ -192,8 +192,8 @@ class FunctionTask(Task):
             return Answer(unchecked=reason)
         if not results:
             return Answer(
-                unchecked="the function returns no numbers or arrays to compare, so that nothing shows whether its work "
-                "is done; Step(result=...) can return some"
+                unchecked="the function returns no numbers or arrays to compare, so that nothing shows whether its "
+                "work is done; Step(result=...) can return some"
             )
         tolerance = self.user_step.tolerance
         if difference(results, repeated, tolerance) is not None:
