@@ -109,6 +109,14 @@ def read_switches() -> dict[str, Any]:
     }
 
 
+def restore_unset(expected: Mapping[str, Any]) -> None:
+    """Set the precisions again that are unset, as torch.export leaves those of cuDNN; a user's choice stays."""
+    for name in (f"{leaf}.fp32_precision" for leaf in PRECISION_LEAVES):
+        owner, key = _attribute(name)
+        if getattr(owner, key) == "none":
+            setattr(owner, key, expected[name])
+
+
 def changes(expected: Mapping[str, Any], current: Mapping[str, Any]) -> str | None:
     """A message that names the settings that differ from the expected ones; None if all agree."""
     names = [name for name, value in expected.items() if current[name] != value]

@@ -31,6 +31,7 @@ from crossover.config.words import COPYING
 from crossover.errors import InvalidError, UnsupportedError, UserError
 from crossover.machine.kernel import available_bytes
 from crossover.measurement.modules import call_own_to, modules_of, parameters_of, set_mode, tensors_in
+from crossover.measurement.step.conditions import read_switches, restore_unset
 from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
 from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask, parameter_count
@@ -289,12 +290,15 @@ def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> A
     tell({"doing": f"the import of {file}", "remedy": remedy, "builds": True})
     function_of(model)
     tell({"doing": f"{call} of {file}", "builds": True})
+    before = read_switches()
     try:
         return make()
     except UserError:
         raise
     except (Exception, SystemExit) as error:
         raise user_error(error, model, f"{call} fails") from error
+    finally:
+        restore_unset(before)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY_ADVICE, SHARED_M
 from crossover.files import relative_path, working_folder
 from crossover.machine.code_key import LIBRARY
 from crossover.machine.installed import STANDARD_LIBRARY
-from crossover.measurement.step.conditions import changes, read_switches
+from crossover.measurement.step.conditions import changes, read_switches, restore_unset
 from crossover.measurement.user.libraries import BUILDERS
 from crossover.measurement.user.loss import kind_of
 
@@ -227,6 +227,7 @@ def _module(model: Model) -> ModuleType:
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         text = f"{location_of(error, model)}: the import fails: {type(error).__name__}: {cause_of(error)}"
         raise UserError(text + _advice_on_package(error, model)) from error
+    restore_unset(before)
     if (reason := changes(before, read_switches())) is not None:
         raise UserError(f"{model.shown}: the import changes a setting: {reason}")
     return module

@@ -16,6 +16,7 @@ from torch.nn import functional
 from crossover.config.models import Table, read_model
 from crossover.config.studies import Cell
 from crossover.errors import InvalidError, UnsupportedError, UserError
+from crossover.measurement.step.conditions import changes, read_switches, set_switches
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import is_mistake
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
@@ -668,6 +669,32 @@ def test_a_model_whose_later_calls_take_fewer_flops_is_not_checked(build: Build)
     for _ in range(3):
         task.step()
     assert "its first call takes 1.2e+03 FLOPs, a call after many 432: perhaps" in task.check().unchecked
+
+
+EXPORTED = """
+def build(size, batch_size):
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+    return torch.export.export(net, (torch.randn(4, 3),)).module(), torch.randn(4, 3)
+"""
+
+
+def test_an_exported_program_keeps_the_settings(build: Build) -> None:
+    """torch.export leaves the precisions of cuDNN unset."""
+    before = set_switches("fp32", torch.get_num_threads())
+    task = build(EXPORTED, mode="infer")
+    task.step()
+    assert changes(before, read_switches()) is None
+    assert task.check() is None
+
+
+def test_a_precision_that_a_model_sets_is_not_restored(build: Build) -> None:
+    before = set_switches("fp32", torch.get_num_threads())
+    text = LINEAR.format("").replace("return", 'torch.backends.cudnn.conv.fp32_precision = "tf32"; return')
+    try:
+        build(text, mode="infer")
+        assert "cudnn.conv.fp32_precision changed from ieee to tf32" in str(changes(before, read_switches()))
+    finally:
+        set_switches("fp32", torch.get_num_threads())
 
 
 RUNS = {
