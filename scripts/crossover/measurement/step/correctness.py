@@ -370,6 +370,11 @@ def judge(
         advice = "find the operation that computes something else"
     for name, error in errors.items():
         if math.isnan(error):
+            if precision in LARGER_NOISE:
+                advice = (
+                    "if steps change data that they keep, such as an array that grows from step to step, let each step "
+                    f"start from a copy; otherwise {advice}"
+                )
             return Answer(errors, wrong=f"the step's {name} is not finite, in double precision it is; {advice}")
     share = ROUNDING[precision]
     limits = _limits(errors, noise_effect, share)

@@ -59,6 +59,13 @@ def verdict(result: float, gradient: float, noise: Noise, precision: str = "fp32
     return "wrong" if answer.wrong else "not_checked" if answer.unchecked else "right"
 
 
+@pytest.mark.parametrize(("precision", "is_named"), [("fp64", True), ("fp32", True), ("fp16", False)])
+def test_a_result_that_is_not_finite_may_come_from_data_that_steps_change(precision: str, is_named: bool) -> None:
+    answer = judge({"result": math.nan}, Noise(), dict, precision)
+    assert ("let each step start from a copy" in str(answer.wrong)) is is_named
+    assert ("leave this precision out" in str(answer.wrong)) is not is_named
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_errors_of_three_roundings_are_right_without_a_run_with_noise(precision: str) -> None:
     noise = Noise()
