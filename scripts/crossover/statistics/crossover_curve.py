@@ -196,10 +196,10 @@ class Curve:
     def is_stair(self, gap: int) -> bool:
         """True if L may step anywhere in the gap: it is more than STAIR times as steep as both gaps beside it.
 
-        So it may between two sizes only, since no other gap tells how L runs.
+        So it may in any gap of two or three sizes, since none has a gap on both sides that tells how L runs.
         """
         slopes = np.abs(self._slopes)
-        if len(slopes) == 1:
+        if len(slopes) < 3:
             return True
         return bool(0 < gap < len(slopes) - 1 and slopes[gap] > STAIR * max(slopes[gap - 1], slopes[gap + 1]))
 
@@ -212,16 +212,14 @@ class Curve:
         """The furthest that L can lie from the straight line between a gap's ends if it bends in one direction only.
 
         This is the nearer of the two neighbouring lines, extended into the gap. If these lie on opposite sides of the
-        straight line, it is the straight line. A gap at an end has one neighbour only.
+        straight line, it is the straight line.
         """
         slopes, (start, end) = self._slopes, self.log_sizes[gap : gap + 2]
+        if not 0 < gap < len(slopes) - 1:
+            return line
         log_size = start + share * (end - start)
-        off_line = []
-        if gap > 0:
-            off_line.append(self.advantages.mean[gap] + slopes[gap - 1] * (log_size - start) - line)
-        if gap < len(slopes) - 1:
-            off_line.append(self.advantages.mean[gap + 1] + slopes[gap + 1] * (log_size - end) - line)
-        before, after = (off_line * 2)[:2] if off_line else (line * 0, line * 0)
+        before = self.advantages.mean[gap] + slopes[gap - 1] * (log_size - start) - line
+        after = self.advantages.mean[gap + 1] + slopes[gap + 1] * (log_size - end) - line
         nearer = np.where(np.abs(before) < np.abs(after), before, after)
         return line + np.where(before * after > 0, nearer, 0.0)
 

@@ -339,17 +339,10 @@ def test_the_interval_of_equal_trials_depends_on_the_resolution_of_the_cost() ->
         assert 2 * least <= math.log(high / low) <= 2 * most
 
 
-def test_between_two_sizes_only_the_sizes_bound_the_crossover() -> None:
-    """No other size tells how the advantage runs between them."""
+def test_of_two_or_three_sizes_only_the_sizes_bound_the_crossover() -> None:
+    """No gap has one on both sides that tells how the advantage runs within it."""
     assert ends(estimate({64: around(0.3), 4096: around(4.0)})) == (64, 4096)
-
-
-def test_a_crossover_in_the_last_gap_may_lie_where_the_curve_runs_on_as_before() -> None:
-    """The CPU is 3 times as fast at 5 and 100, the GPU twice at 2,000: launches may cost the same until near 2,000."""
-    low, high = ends(estimate({5: around(1 / 3), 100: around(1 / 3), 2000: around(2.0)}))
-    assert low < 1000 < 1900 < high <= 2000
-    low, high = ends(estimate({5: around(1 / 3), 100: around(2.0), 2000: around(2.0)}))
-    assert 5 <= low < 6 < high
+    assert ends(estimate({5: around(1 / 3), 100: around(1 / 3), 2000: around(2.0)})) == (100, 2000)
 
 
 HOLE = ([1.0, 1.1], [])

@@ -20,6 +20,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from crossover.machine.counters import queued_ns
 from crossover.measurement.step.execution import compiled_graphs
 from crossover.measurement.step.flops import flop_counter
 from crossover.measurement.step.trees import Change, map_tensors
@@ -63,19 +64,23 @@ class Spent(NamedTuple):
     cpu_s: float
     """CPU time of this process, which does not count waiting, such as for new worker processes."""
     wall_s: float
+    """Wall-clock time without that for which threads of this process waited for a core."""
 
 
 def spent(
     call: Callable[[], object],
     cpu_ns: Callable[[], int] = time.process_time_ns,
     wall_ns: Callable[[], int] = time.perf_counter_ns,
+    queued_ns: Callable[[], int] = queued_ns,
 ) -> Spent:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
+        start_queued_ns = queued_ns()
         start_wall_ns, start_ns = wall_ns(), cpu_ns()
         call()
-        return Spent((cpu_ns() - start_ns) * 1e-9, (wall_ns() - start_wall_ns) * 1e-9)
+        took_ns, passed_ns = cpu_ns() - start_ns, wall_ns() - start_wall_ns
+        return Spent(took_ns * 1e-9, max(0, passed_ns - (queued_ns() - start_queued_ns)) * 1e-9)
     finally:
         if was_enabled:
             gc.enable()
