@@ -29,7 +29,7 @@ PARAMETERS = {
     "graph": linear(16, 16) + linear(16, 7),
     "detector": linear(3 * 9, 16) + linear(16 * 9, 16) + linear(16, 4) + linear(16, 3),
     "policy": linear(4, 16) + linear(16, 2),
-    "quantised": 0,
+    "quantised": linear(32, 16) + linear(16, 10),
     "variable_lengths": 100 * 16 + recurrent(4, 16, 16) + linear(16, 2),
 }
 """Trainable parameters at size 16, worked out by hand."""

@@ -320,7 +320,11 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
 
 def _references(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The facts about each reference; `pace` compares this CPU with its CPU, if an answer rests on that."""
-    paces = {answer["machine"]: interval_of(answer, "factor{}") for answer in answers if answer["kind"] == "reference"}
+    paces = {
+        answer["machine"]: interval_of(answer, "factor{}")
+        for answer in answers
+        if answer["kind"] == "reference" and answer["factor"] is not None
+    }
     references: dict[tuple[Any, ...], dict[str, Any]] = {}
     for facts in facts_of(tables.reference_cells).values():
         uncommitted = str(facts.code_version).endswith(DIRTY)

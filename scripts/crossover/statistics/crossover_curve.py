@@ -196,10 +196,10 @@ class Curve:
     def is_stair(self, gap: int) -> bool:
         """True if L may step anywhere in the gap: it is more than STAIR times as steep as both gaps beside it.
 
-        So it may in any gap of two or three sizes, since none has a gap on both sides that tells how L runs.
+        So it may between the only two sizes, since no other gap tells how L runs.
         """
         slopes = np.abs(self._slopes)
-        if len(slopes) < 3:
+        if len(slopes) == 1:
             return True
         return bool(0 < gap < len(slopes) - 1 and slopes[gap] > STAIR * max(slopes[gap - 1], slopes[gap + 1]))
 

@@ -110,7 +110,11 @@ def test_a_file_that_another_process_writes_while_the_model_is_built_is_recorded
         BUILD.replace("    return", "    __import__('os').system('date > ' + 'written.parquet')\n    return")
     )
     record = tmp_path / "written_files.json"
+    imported = dict(sys.modules)
     child.do(replace(job, written_files=str(record)))
+    for name in set(sys.modules) - set(imported):
+        if getattr(sys.modules[name], "__file__", None) == str(file):
+            del sys.modules[name]
     assert json.loads(record.read_text())["written.parquet"]["before"] is None
 
 
