@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from crossover.config.options import training_options
+from crossover.config.options import as_options
 from crossover.config.studies import Cell, Quality
-from trials import ROOT, run_script, write_points
+from trials import ROOT, axis_options, run_script, write_points
 
 SCRIPT = ROOT / "scripts" / "train_model.py"
 CELL = Cell("quality", "disc_mlp", "resident", 100, "fp32", "eager", 3, "cpu")
@@ -22,8 +22,8 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def options(dataset: Path, output: Path, time_limit_s: float = 60) -> list[str]:
-    shared = training_options(CELL, Quality(test_share=0.5), cpu_threads=1, time_limit_s=time_limit_s)
-    return [*shared, f"--dataset={dataset}", f"--output={output}"]
+    settings = {"epochs": Quality().epochs, "test_share": 0.5, "cpu_threads": 1, "time_limit_s": time_limit_s}
+    return [*axis_options(CELL), *as_options(settings), f"--dataset={dataset}", f"--output={output}"]
 
 
 @pytest.mark.parametrize(

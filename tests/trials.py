@@ -12,8 +12,10 @@ import numpy as np
 import pyarrow.parquet as pq
 from safetensors.numpy import save_file
 
-from crossover.config.options import axis_options, setting_options
+from crossover.config.options import as_options, setting_options
 from crossover.config.studies import Cell, Effort
+from crossover.config.words import AXES, HERE
+from crossover.config.workloads import OWN
 from crossover.measurement.process.jobs import TrialJob
 from crossover.tables.columns import COLUMNS
 
@@ -74,6 +76,13 @@ def run_script(
     )
 
 
+def axis_options(cell: Cell) -> list[str]:
+    """The options that specify a cell, as in the rules, without the default machine or a user model's name."""
+    values = {axis: getattr(cell, axis) for axis in AXES}
+    left_out = {"machine": HERE, "workload": OWN}
+    return as_options({axis: None if value == left_out.get(axis) else value for axis, value in values.items()})
+
+
 def trial_options(cell: Cell, effort: Effort, **settings: Any) -> list[str]:
     """The options of scripts/measure_cell.py common to all trials of a cell."""
-    return [*axis_options(vars(cell)), *setting_options(effort, **settings)]
+    return [*axis_options(cell), *setting_options(effort, **settings)]

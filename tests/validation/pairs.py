@@ -21,7 +21,7 @@ from safetensors.numpy import save_file
 from scipy import stats
 
 from crossover.config.configuration import read_configuration
-from crossover.config.options import axis_options, device, new_parser, positive
+from crossover.config.options import device, new_parser, positive
 from crossover.config.studies import Cell
 from crossover.config.workloads import workload_traits
 from crossover.datasets import MAKERS
@@ -30,6 +30,7 @@ from crossover.files import atomic_path
 from crossover.reading import read_arrow
 from crossover.statistics.intervals import CONFIDENCE, compared, paired_ratio
 from crossover.tables.frames import read_csv, write_csv
+from trials import axis_options
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_cell.py"
 
@@ -58,7 +59,7 @@ def trial_commands(cells: Sequence[Cell], folder: Path, more: Sequence[str] = ()
     """Options of measure_cell.py for each cell, one string each, with `more` at the end; makes missing datasets."""
     datasets = [dataset_file(cell.workload, folder) for cell in cells]
     return [
-        shlex.join([*axis_options(vars(cell)), *([f"--dataset={path}"] if path else []), *more])
+        shlex.join([*axis_options(cell), *([f"--dataset={path}"] if path else []), *more])
         for cell, path in zip(cells, datasets, strict=True)
     ]
 

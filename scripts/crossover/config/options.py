@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.models import FORMS, MODES, Model, read_model
-from crossover.config.studies import LONGEST_S, MOST, MOST_SEED, MOST_THREADS, BatchSearch, Cell, Effort, Quality
+from crossover.config.studies import LONGEST_S, MOST, MOST_SEED, MOST_THREADS, Cell, Effort
 from crossover.config.table_files import left_out, read_table
 from crossover.config.words import (
     AS_WRITTEN,
@@ -280,32 +280,9 @@ def tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def axis_options(axes: Mapping[str, Any]) -> list[str]:
-    """The command-line options that specify a cell."""
-    return as_options(cell_values(axes))
-
-
 def setting_options(effort: Effort, **settings: Any) -> list[str]:
     """Options of scripts/measure_cell.py common to all trials of a study; `settings` are named like the options."""
     return as_options({**settings, **asdict(effort)})
-
-
-def search_options(axes: Mapping[str, Any], search: BatchSearch, **settings: Any) -> list[str]:
-    """Options of scripts/find_largest_batch.py for a cell; its batch size is ignored."""
-    return as_options({**cell_values(axes), "batch_size": None, **asdict(search), **settings})
-
-
-def training_options(cell: Cell, quality: Quality, **settings: Any) -> list[str]:
-    """Options of scripts/train_model.py for a cell; `settings` are named like the options."""
-    values = {**cell_values(vars(cell)), "epochs": quality.epochs, "test_share": quality.test_share}
-    return as_options({**values, **settings})
-
-
-def cell_values(axes: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of a cell's options by axis; None for the default machine, and for the workload of a user's model."""
-    machine = axes.get("machine", HERE)
-    values = {axis: axes.get(axis) for axis in AXES} | {"machine": None if machine == HERE else machine}
-    return values | ({"workload": None} if values["workload"] == OWN else {})  # --model names it
 
 
 def model_options(model: Model | None) -> dict[str, Any]:

@@ -14,12 +14,11 @@ import measure_cell
 import train_model
 from crossover.config.options import (
     add_cell_options,
+    as_options,
     cell_of_options,
     check_writable,
     memory_size,
     new_parser,
-    search_options,
-    training_options,
 )
 from crossover.config.studies import (
     MOST,
@@ -29,7 +28,7 @@ from crossover.config.studies import (
 )
 from crossover.config.words import AXES
 from crossover.errors import UserError
-from trials import CELL, trial_options
+from trials import CELL, axis_options, trial_options
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,9 @@ def test_the_options_of_a_trial_parse_to_its_cell_and_effort() -> None:
 
 
 def test_the_options_of_a_search_parse_to_it_without_a_batch_size() -> None:
-    options = search_options(AXIS_VALUES, BatchSearch(start=8, limit=9, memory_limit="8GB"), seed=1, **SHARED)
+    cell = [option for option in axis_options(CELL) if "batch-size" not in option]
+    search = BatchSearch(start=8, limit=9, memory_limit="8GB")
+    options = [*cell, *as_options({**asdict(search), "seed": 1, **SHARED})]
     parsed = vars(find_largest_batch.parse_arguments([*options, "--dataset=a", "--output=b"]))
     options_read = {
         key: parsed[key] for key in ("start", "limit", "memory_limit", "timed_batches", "seed", "size", "isolation")
@@ -131,12 +132,12 @@ def test_the_options_of_a_search_parse_to_it_without_a_batch_size() -> None:
     assert not any("batch-size" in option for option in options)
     assert not any(
         "limit=" in option.replace("time-limit", "")
-        for option in search_options(AXIS_VALUES, BatchSearch(), seed=1, **SHARED)
+        for option in as_options({**asdict(BatchSearch()), "seed": 1, **SHARED})
     )
 
 
 def test_the_options_of_a_training_parse_to_it() -> None:
-    options = training_options(CELL, Quality(2, 3, 0.25), **SHARED)
+    options = [*axis_options(CELL), *as_options({"epochs": 2, "test_share": 0.25, **SHARED})]
     parsed = vars(train_model.parse_arguments([*options, "--seed=4", "--dataset=a", "--output=b"]))
     expected = {**AXIS_VALUES, **SHARED, "epochs": 2, "test_share": 0.25, "seed": 4, "isolation": "auto"}
     assert {key: parsed[key] for key in expected} == expected
