@@ -82,14 +82,15 @@ def calls_per_step(step: Step, around: Callable[[], Any]) -> float:
 
 @pytest.fixture
 def added_calls(monkeypatch: pytest.MonkeyPatch) -> Callable[[Task, Step], float]:
-    """Calls per step of a task's timed loop beyond those of a plain step."""
+    """Calls per step of a task's timed loop beyond those of a plain step: the fewest of three, as finalizers count."""
     monkeypatch.setattr(timing, "collect_if_due", lambda: None)
 
     def count(task: Task, plain: Step) -> float:
         task.step()
         execution = prepare(task, "eager")
-        timed = calls_per_step(execution.timed_step(), execution.around)
-        return timed - calls_per_step(plain, task.around)
+        step = execution.timed_step()
+        timed = min(calls_per_step(step, execution.around) for _ in range(3))
+        return timed - min(calls_per_step(plain, task.around) for _ in range(3))
 
     return count
 
@@ -175,7 +176,7 @@ def test_a_loader_s_batches_cost_few_calls_more_than_the_loader(
     task = build(
         """
         def build(size, batch_size):
-            return nn.Linear(3, 2), TensorDataset(torch.ones(400, 3), torch.ones(400, 2))
+            return nn.Linear(3, 2), TensorDataset(torch.ones(4000, 3), torch.ones(4000, 2))
         """,
         mode=mode,
         protocol="loaded",
@@ -191,7 +192,7 @@ def test_a_loader_s_batches_cost_few_calls_more_than_the_loader(
             task.optimizer.zero_grad()
 
     assert added_calls(task, plain) <= 35  # to split, count and place a batch; the loader itself calls 70
-    assert task.samples_taken == 4 * (1 + 3 + 10 + 30)
+    assert task.samples_taken == 4 * (1 + 3 * (3 + 10 + 30))
 
 
 @pytest.mark.parametrize(("mode", "parts"), [("infer", 1), ("train", 2)])
