@@ -75,7 +75,6 @@ rule give_first_answer:
     threads: JOBS.share
     params:
         several_hosts=SEVERAL_HOSTS,
-        templates=get_file("report"),
     message:
         "Answering {wildcards.study} from its first trials"
     script:

@@ -23,7 +23,6 @@ def give_first_answer(
     path_to_plan: Path,
     paths_to_rows: Sequence[Path],
     several_hosts: bool,
-    templates: Path,
     path_to_answer: Path,
 ) -> None:
     """Write a study's first answer as text for the terminal."""
@@ -36,7 +35,7 @@ def give_first_answer(
     tables = analyse(rows, trainings, searches, studies, plan.config["prices"], references=references)
     measured, sizes = rows["size"].nunique(), len(plan.studies[study].sizes)
     with atomic_path(path_to_answer) as temporary:
-        text = first_answer(tables.answers, measured, sizes, templates)
+        text = first_answer(tables.answers, measured, sizes)
         temporary.write_text(text, encoding="utf-8")
 
 
@@ -47,6 +46,5 @@ if __name__ == "__main__":
             path_to_plan=Path(snakemake.input.plan),
             paths_to_rows=[Path(path) for path in snakemake.input.rows],
             several_hosts=snakemake.params.several_hosts,
-            templates=Path(snakemake.params.templates),
             path_to_answer=Path(snakemake.output.answer),
         )

@@ -55,7 +55,7 @@ def tables_of(
     *,
     trainings: Sequence[Mapping[str, Any]] = (),
     searches: Sequence[Mapping[str, Any]] = (),
-    prices: Mapping[str, float] | None = None,
+    prices: Mapping[str, Any] | None = None,
     roofs: Sequence[Mapping[str, Any]] = (),
     references: Sequence[Reference] = (),
 ) -> RunTables:

@@ -12,7 +12,7 @@ import pandas as pd
 import yaml
 
 from crossover.answers.analysis import analyse
-from crossover.answers.statements import comparing_answers
+from crossover.answers.answers import read_answers
 from crossover.config.configuration import read_configuration
 from crossover.config.studies import Cell
 from crossover.config.study import Study, cells_of_candidates
@@ -88,11 +88,11 @@ def report_on(studies: Collection[Study], rows: pd.DataFrame) -> RunTables:
 
 def false_statements(tables: RunTables) -> pd.Series:
     """Whether each comparing statement of a report claims a difference, by its study, although there is none."""
-    answers = comparing_answers(tables.answers)
+    answers = [answer for answer in read_answers(tables.answers) if answer.compares]
     claims = tables.claims[tables.claims["verdict"] != "no_data"]
     false_claims = claims.apply(_is_false_claim, axis=1) if len(claims) else pd.Series(dtype=bool)
-    states = answers["states_difference"].to_list() + list(false_claims)
-    return pd.Series(states, [*answers["study"], *claims["study"]], dtype=bool)
+    states = [answer.states_difference for answer in answers] + list(false_claims)
+    return pd.Series(states, [*(answer.study for answer in answers), *claims["study"]], dtype=bool)
 
 
 def _is_false_claim(claim: pd.Series) -> bool:

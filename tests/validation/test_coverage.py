@@ -28,10 +28,9 @@ from crossover_coverage import (
 )
 from simulation import MIDDLE, SPREADS, Machine, Spread, crossing_at
 
+from crossover.answers.answers import read_answers
 from crossover.config.studies import PRESETS, Refinement
-from crossover.report.templates import environment_of
-from crossover.tables.frames import records
-from report_pages import TEMPLATES, tables_of
+from report_pages import tables_of
 
 
 def quiet(shape: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
@@ -149,7 +148,6 @@ def test_stairs_are_covered_by_what_is_printed(shape: str, crossing: str, covera
 @pytest.mark.parametrize(("shape", "effort"), [("launch_floor, stair of 2", "quick"), ("steps_of_1.3", "default")])
 def test_the_sizes_in_a_sentence_enclose_a_stair(row: Callable[..., dict[str, Any]], shape: str, effort: str) -> None:
     """The interval contains about half of these crossovers; the nearest significant sizes follow it in the notes."""
-    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     preset, enclosed = PRESETS[effort], []
     for number in range(12):
         generator = np.random.default_rng(number)
@@ -162,9 +160,9 @@ def test_the_sizes_in_a_sentence_enclose_a_stair(row: Callable[..., dict[str, An
             for device, logs in zip(("cpu", "cuda"), sides, strict=True)
             for trial, log in enumerate(logs, start=1)
         ]
-        answer = next(answer for answer in records(tables_of(pd.DataFrame(trials)).answers) if answer["main"])
-        if answer["status"] == "bracketed":
-            printed = " ".join(words.notes(answer).removeprefix("95 % CI").split("; ")[:2])
+        answer = next(one for one in read_answers(tables_of(pd.DataFrame(trials)).answers) if one.main)
+        if answer.status == "bracketed":
+            printed = " ".join(answer.notes().removeprefix("95 % CI").split("; ")[:2])
             ends = [float(text.replace(",", "")) for text in re.findall(r"\d[\d,.]*", printed)]
             enclosed.append(bool(((min(ends) <= true * 1.001) & (true <= max(ends))).any()))
     assert len(enclosed) >= 10

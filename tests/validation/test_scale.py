@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,8 @@ import pytest
 from check_scale import make_grid, run_measured
 from statements import null_rows, report_on, studies_of
 
-from crossover.answers.crossovers import ALIKE, _said_once
+from crossover.answers.crossings import Crossover
+from crossover.answers.crossovers import _said_once
 from crossover.config.study import Study
 from crossover.errors import UserError
 
@@ -120,15 +121,16 @@ def test_five_times_the_answers_take_five_times_as_long_to_say_once() -> None:
     """Each crossover of runs was compared with every crossover of steps, which took 25 times as long."""
 
     def calls(series: int) -> int:
+        alike = dict.fromkeys((entry.name for entry in fields(Crossover) if entry.default is MISSING), "same")
+        alike |= dict.fromkeys(("crossover", "crossover_low", "crossover_high"), 1.0)
         answers = [
-            {**dict.fromkeys(ALIKE, "same"), "series": str(index), "cost": cost, "capacity": 1, "main": True}
-            | dict.fromkeys(("value", "low", "high"), 1.0)
+            Crossover(**alike | {"series": str(index), "cost": cost, "main": True})
             for index in range(series)
             for cost in ("time", "run")
         ]
         said = []
         count = calls_of(lambda: said.extend(_said_once(answers)))
-        assert [row["main"] for row in said] == [True, False] * series
+        assert [answer.main for answer in said] == [True, False] * series
         return count
 
     assert calls(500) <= 6 * calls(100)

@@ -1,1 +1,1 @@
-"""Answers computed from the tables of a run; report/words.j2 has their wording."""
+"""Answers computed from the tables of a run, each with its sentence."""

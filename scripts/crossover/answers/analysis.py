@@ -50,7 +50,7 @@ def analyse(
     trainings: pd.DataFrame,
     searches: pd.DataFrame,
     studies: Mapping[str, Study],
-    prices: Mapping[str, float] | None,
+    prices: Mapping[str, Any] | None,
     *,
     roofs: pd.DataFrame | None = None,
     references: Sequence[Reference] = (),
@@ -127,7 +127,7 @@ def analyse(
         latencies=latencies_of(measurements, together),
     )
     tables = replace(tables, claims=with_caveats(check_claims(studies, tables, together), studies, tables))
-    return replace(tables, answers=answers_of(tables, studies, together))
+    return replace(tables, answers=answers_of(tables, studies, together, (prices or {}).get("currency")))
 
 
 def _with_plain_texts(trials: pd.DataFrame) -> pd.DataFrame:

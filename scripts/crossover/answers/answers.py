@@ -1,31 +1,45 @@
-"""Make the table of answers of a run."""
+"""Make the table of answers of a run, and read it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from crossover.answers.bottlenecks import bottleneck_answers
+from crossover.answers import comparisons, memory
+from crossover.answers.answer import COMMON, Answer
+from crossover.answers.bottlenecks import Bottleneck, bottleneck_answers
 from crossover.answers.comparisons import asked_answers, comparison_answers, without_accelerator
+from crossover.answers.crossings import LEADS, Best, Crossover, Reference
 from crossover.answers.crossovers import (
-    ONE_SIDED,
+    Payback,
+    Transfers,
     best_answers,
     crossover_answers,
     payback_answers,
     transfer_answers,
 )
-from crossover.answers.machines import bound_answers, elsewhere_answers, ranking_answers, reference_answers
-from crossover.answers.memory import largest_batch_answers, memory_answers
-from crossover.answers.quality import quality_answer
-from crossover.answers.vocabulary import Row, by_importance, estimate
+from crossover.answers.machines import (
+    Bound,
+    Elsewhere,
+    Ranking,
+    SetUp,
+    bound_answers,
+    elsewhere_answers,
+    ranking_answers,
+    reference_answers,
+)
+from crossover.answers.memory import Memory, largest_batch_answers, memory_answers
+from crossover.answers.quality import Quality, quality_answer
+from crossover.answers.vocabulary import by_importance
+from crossover.answers.wording import points_text
 from crossover.config.claim_forms import OURS, CrossoverBetween
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.models import DEFAULT_BATCH_SIZE
 from crossover.config.study import Study
-from crossover.config.words import HERE, X_AXES, is_cpu
+from crossover.config.words import X_AXES, is_cpu
 from crossover.statistics.intervals import Interval, columns_of
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.statistics.references import host_paces
@@ -34,34 +48,97 @@ from crossover.tables.labels import name_by
 from crossover.tables.run_tables import RunTables, table_of
 from crossover.text import listed
 
-LISTS = ("near", "compared_at", "winner_configurations", "loser_configurations", "caveats")
-"""Columns whose empty value is an empty list."""
+
+@dataclass(frozen=True, kw_only=True)
+class IdleSize(Answer):
+    """A model that does not use its size."""
+
+    kind = "idle_size"
+    in_sentence = ("names",)
+
+    sizes: Sequence[int]
+    unit: str
+    names: str
+    """Names of the sizes, if they have any."""
+
+    def sentence(self) -> str:
+        about = "No crossover over the size: the model has the same parameters and operations"
+        at = self.names or points_text(self.sizes, self.unit)
+        return f"{about} at {at}. Use the size in the model, or give one size"
 
 
-def answers_of(tables: RunTables, studies: Mapping[str, Study], together: Mapping[str, int]) -> pd.DataFrame:
+@dataclass(frozen=True, kw_only=True)
+class Missing(Answer):
+    """Why a study has no other main answer."""
+
+    kind = "missing"
+    statuses = ("other_devices", "not_measured", "no_result", "not_both", "see_figures")
+
+    devices: str = ""
+    """The only devices that the study is for."""
+    of: str = ""
+    over: str = ""
+    """The sides under `asks`."""
+    reason: str | None = None
+    """Why the first cell has no result."""
+
+    def sentence(self) -> str:
+        reason = f"; the first cell: {self.reason}" if self.reason else ""
+        return {
+            "other_devices": f"Not measured here: the study is for {self.devices} only",
+            "not_measured": "Not measured here",
+            "no_result": f"No trial succeeded{reason}",
+            "not_both": f"No comparison: {self.of} and {self.over} were not both measured on a device",
+            "see_figures": "No short answer: see the figures",
+        }[self.status]
+
+
+_CLASSES: tuple[type[Answer], ...] = (
+    *(comparisons.Asked, Crossover, Best, Reference, Elsewhere, Bound, Payback, Ranking, SetUp, Transfers),
+    *(comparisons.Loading, comparisons.Copying, comparisons.Ratio, comparisons.Latency, comparisons.Throughput),
+    *(comparisons.Setting, comparisons.StepTime, Bottleneck, Memory, memory.MemorySetting, memory.LargestBatch),
+    *(Quality, IdleSize, Missing),
+)
+KINDS = {answer.kind: answer for answer in _CLASSES}
+"""The class of each kind of answer."""
+
+
+def read_answers(table: pd.DataFrame) -> list[Answer]:
+    """The answers of table `answers`."""
+    return [
+        KINDS[row["kind"]](**{name: row[name] for name in COMMON}, **json.loads(row["fields"]))
+        for row in records(table)
+    ]
+
+
+def answers_of(
+    tables: RunTables,
+    studies: Mapping[str, Study],
+    together: Mapping[str, int],
+    currency: str | None = None,
+) -> pd.DataFrame:
     """One row per answer, study by study.
 
     `studies` maps names to study files completed with defaults, `together` to the number of comparisons for which each
-    one is corrected.
+    one is corrected. `currency` is that of prices.
     """
     x_axes = {name: spec.x_axis for name, spec in studies.items()}
     paces = host_paces(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axes)
-    rows = [
-        {"study": name, "machine": HERE, "main": False, "holds_in_runs": False, "corrected_for": together[name]}
-        | {column: [] for column in LISTS}
-        | row
-        | _pace(row, paces)
+    answers = [
+        replace(answer, study=name, corrected_for=together[name], caveats=by_importance(answer.caveats))
         for name, spec in studies.items()
-        for row in _study_answers(by_relevance(tables.of_study(name), spec), spec, together[name])
+        for answer in _study_answers(by_relevance(tables.of_study(name), spec), spec, together[name])
     ]
-    ordered = [row | {"caveats": by_importance(row["caveats"])} for row in _with_fullest_memory_as_main(rows)]
-    return table_of("answers", ordered)
+    fullest = max((one for one in answers if isinstance(one, Memory)), key=lambda one: one.fullness, default=None)
+    completed = [_completed(replace(one, main=one.main or one is fullest), paces, currency) for one in answers]
+    return table_of("answers", [answer.row() for answer in completed])
 
 
-def _pace(row: Row, paces: Mapping[str, Interval]) -> Row:
-    """The columns on this CPU beside that of a GPU measured elsewhere."""
-    pace = paces.get(row.get("machine", HERE)) if row["kind"] == "reference" else None
-    return columns_of(pace, "factor{}") if pace else {}
+def _completed(answer: Answer, paces: Mapping[str, Interval], currency: str | None) -> Answer:
+    """The answer with what is known of the whole run: the pace of this CPU beside others, and the currency."""
+    if isinstance(answer, Reference) and answer.machine in paces:
+        return replace(answer, **columns_of(paces[answer.machine], "pace{}"))
+    return replace(answer, currency=currency) if isinstance(answer, Ranking) else answer
 
 
 def by_relevance(tables: RunTables, spec: Study) -> RunTables:
@@ -74,23 +151,22 @@ def by_relevance(tables: RunTables, spec: Study) -> RunTables:
     crossovers = tables.crossovers
     if where is None:
         bounds = crossovers[["crossover_low", "crossover_high", "bracket_low", "bracket_high"]].notna().any(axis=1)
-        first = crossovers[crossovers["status"].isin(ONE_SIDED[:2]) | bounds]
+        first = crossovers[crossovers["status"].isin(LEADS) | bounds]
     else:
         first = rows_with(crossovers, list(where), where)
     return replace(tables, crossovers=pd.concat([first, crossovers.drop(first.index)]))
 
 
-def _study_answers(tables: RunTables, spec: Study, together: int) -> list[Row]:
+def _study_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
     answers = _time_answers(tables, spec, together) if (tables.cells["trials"] > 0).any() else []
     if len(tables.quality):
         answers.append(quality_answer(tables.quality))
-    if not any(row.get("main") for row in answers):
+    if not any(answer.main for answer in answers):
         answers.insert(0, _missing_answer(tables.cells, spec))
     if batch := _requested_batch(spec):
-        answers = [_of_batch(row, batch) if row.get("main") else row for row in answers]
+        answers = [_of_batch(answer, batch) if answer.main else answer for answer in answers]
     answers += bottleneck_answers(tables.cells, spec.x_axis)
-    answers += memory_answers(tables.cells) + largest_batch_answers(tables.searched_cells)
-    return answers + [_claim_answer(claim) for claim in records(tables.claims)]
+    return [*answers, *memory_answers(tables.cells), *largest_batch_answers(tables.searched_cells)]
 
 
 def _requested_batch(spec: Study) -> str | None:
@@ -102,57 +178,55 @@ def _requested_batch(spec: Study) -> str | None:
     return None if batch_size == usual else name_by({"batch_size": batch_size}, ["batch_size"])
 
 
-def _of_batch(answer: Row, batch: str) -> Row:
-    return answer | {"series": ", ".join(filter(None, [batch, answer.get("series")]))}
+def _of_batch(answer: Answer, batch: str) -> Answer:
+    return replace(answer, series=", ".join(filter(None, [batch, answer.series])))
 
 
-def _time_answers(tables: RunTables, spec: Study, together: int) -> list[Row]:
+def _time_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
     asks = spec.asks
     for_figures = _answers_for_figures(tables, spec, together)
     if asks is None:
         return for_figures
-    return asked_answers(tables, asks, together) + [row | {"main": False} for row in for_figures]
+    return [*asked_answers(tables, asks, together), *(replace(answer, main=False) for answer in for_figures)]
 
 
-def _answers_for_figures(tables: RunTables, spec: Study, together: int) -> list[Row]:
+def _answers_for_figures(tables: RunTables, spec: Study, together: int) -> list[Answer]:
     x_axis = spec.x_axis
     idle = _idle_size_answers(tables)
     if idle and X_AXES[x_axis] == "size":
-        return idle + comparison_answers(_at_one_size(tables), spec, together)
+        return [*idle, *comparison_answers(_at_one_size(tables), spec, together)]
     if not asks_for_crossovers(spec.figures):
-        elsewhere = elsewhere_answers(tables, x_axis, together) if _is_cpu_alone(tables) else []
-        return comparison_answers(tables, spec, together) + elsewhere + idle
-    crossovers = crossover_answers(tables, spec.steps_per_run)
+        beside = elsewhere_answers(tables, x_axis, together) if _is_cpu_alone(tables) else []
+        return [*comparison_answers(tables, spec, together), *beside, *idle]
+    crossovers: Sequence[Answer] = crossover_answers(tables, spec.steps_per_run)
     paybacks = payback_answers(tables, x_axis, has_run=spec.steps_per_run is not None)
-    alone = all(row["status"] == "no_accelerator" for row in crossovers if row["main"])
+    alone = all(answer.status == "no_accelerator" for answer in crossovers if answer.main)
     elsewhere = reference_answers(tables, x_axis, accelerated=not alone)
     if alone:
         if elsewhere:
-            crossovers = [row for row in crossovers if row["status"] != "no_accelerator"]
-        measured = crossovers + without_accelerator(tables, x_axis)
-        crossovers = elsewhere + [row | {"main": row["main"] and not elsewhere} for row in measured]
-        elsewhere = elsewhere_answers(tables, x_axis, together) + bound_answers(tables, x_axis)
+            crossovers = [answer for answer in crossovers if answer.status != "no_accelerator"]
+        measured = [*crossovers, *without_accelerator(tables, x_axis)]
+        crossovers = [*elsewhere, *(replace(answer, main=answer.main and not elsewhere) for answer in measured)]
+        elsewhere = [*elsewhere_answers(tables, x_axis, together), *bound_answers(tables, x_axis)]
     # Beside its only CPU, GPUs measured elsewhere have the estimates, which allow for that CPU.
-    ranking = [] if alone and tables.cells["machine"].nunique() == 1 else ranking_answers(tables, x_axis)
-    further = paybacks + ranking + transfer_answers(tables, x_axis, together)
-    return crossovers + best_answers(tables, x_axis, together) + further + elsewhere + idle
+    is_ranked = not alone or tables.cells["machine"].nunique() > 1
+    ranking = ranking_answers(tables, x_axis) if is_ranked else []
+    further = [*paybacks, *ranking, *transfer_answers(tables, x_axis, together)]
+    return [*crossovers, *best_answers(tables, x_axis, together), *further, *elsewhere, *idle]
 
 
-def _idle_size_answers(tables: RunTables) -> list[Row]:
+def _idle_size_answers(tables: RunTables) -> list[IdleSize]:
     """The answer that a model does not use its size; empty if it does, or if its work is not counted."""
     if not studies_with_idle_size(tables.measurements):
         return []
     cells = tables.cells.sort_values("size")
-    return [
-        {
-            "kind": "idle_size",
-            "main": True,
-            "status": "measured",
-            "near": cells["size"].unique().tolist(),
-            "unit": cells["size_name"].iloc[0],
-            "place": listed(cells["size_label"].dropna().unique().tolist()),
-        }
-    ]
+    idle = IdleSize(
+        main=True,
+        sizes=cells["size"].unique().tolist(),
+        unit=cells["size_name"].iloc[0],
+        names=listed(cells["size_label"].dropna().unique().tolist()),
+    )
+    return [idle]
 
 
 def _at_one_size(tables: RunTables) -> RunTables:
@@ -166,40 +240,13 @@ def _is_cpu_alone(tables: RunTables) -> bool:
     return all(map(is_cpu, tables.cells["device"]))
 
 
-def _missing_answer(cells: pd.DataFrame, spec: Study) -> Row:
-    asks = spec.asks
+def _missing_answer(cells: pd.DataFrame, spec: Study) -> Missing:
+    asks, devices = spec.asks, ", ".join(spec.devices or ())
     if cells.empty:
-        status = "other_devices" if spec.devices else "not_measured"
-    elif not (cells["trials"] > 0).any():
-        status = "no_result"
-    else:
-        status = "not_both" if asks else "see_figures"
-    reason = cells["reason"].iloc[0] if status == "no_result" else None
-    if asks and status == "not_both":
-        winner, loser = (name_by(side, side) for side in (asks.of, asks.over))
-    else:
-        winner, loser = ", ".join(spec.devices or ()), None
-    return {"kind": "missing", "main": True, "status": status, "winner": winner, "loser": loser, "reason": reason}
-
-
-def _claim_answer(claim: Mapping[str, Any]) -> Row:
-    return {
-        "kind": "claim",
-        "machine": claim["machine"],
-        "series": claim["statement"],
-        "status": claim["verdict"],
-        **estimate(claim, "measured"),
-        "quantity": claim["metric"] or claim["form"],
-        "published": claim["published"],
-        "verdict": claim["verdict"],
-        "caveats": claim["caveats"],
-    }
-
-
-def _with_fullest_memory_as_main(rows: Sequence[Row]) -> list[Row]:
-
-    def fullness(row: Row) -> tuple[int, float]:
-        return row["lost"], (row["value"] or 0) / row["capacity"] if row["capacity"] else 0
-
-    fullest = max((row for row in rows if row["kind"] == "memory"), key=fullness, default=None)
-    return [row | {"main": True} if row is fullest else row for row in rows]
+        return Missing(main=True, status="other_devices" if devices else "not_measured", devices=devices)
+    if not (cells["trials"] > 0).any():
+        return Missing(main=True, status="no_result", reason=cells["reason"].iloc[0])
+    if asks is None:
+        return Missing(main=True, status="see_figures")
+    of, over = (name_by(side, side) for side in (asks.of, asks.over))
+    return Missing(main=True, status="not_both", of=of, over=over)

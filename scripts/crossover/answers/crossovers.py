@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from crossover.answers.vocabulary import (
-    BASELINE_AXES,
-    Row,
-    estimate,
-    flags_of,
-    interval_columns,
-    ratio_columns,
-    trials_columns,
-    with_flags,
-)
+from crossover.answers.answer import Answer, Comparison
+from crossover.answers.comparisons import Setting
+from crossover.answers.crossings import LEADS, Best, Crossover
+from crossover.answers.vocabulary import BASELINE_AXES, basis, compared_ratio, flags_of
+from crossover.answers.wording import HOST_MEMORY, amount_text, ends_text, point_of, range_text
 from crossover.config.study import Epochs, steps_of_run
 from crossover.config.words import (
     BASELINE_SETTINGS,
-    COPYING,
     CPU_THREADS,
     FROM_HOST,
     PROTOCOLS,
@@ -35,7 +29,14 @@ from crossover.config.words import (
 from crossover.statistics.best import BEST, CANDIDATE_AXES, best_axes, candidates_of
 from crossover.statistics.cells import cell_key
 from crossover.statistics.choices import choose
-from crossover.statistics.intervals import compared, interval_of, ratio_of_intervals
+from crossover.statistics.intervals import (
+    INCONCLUSIVE,
+    SINGLE_TRIAL,
+    columns_of,
+    compared,
+    interval_of,
+    ratio_of_intervals,
+)
 from crossover.statistics.references import PAIR as REFERENCE
 from crossover.tables.frames import first_row, headline_rows, records, rows_with, with_x
 from crossover.tables.labels import (
@@ -49,14 +50,66 @@ from crossover.tables.labels import (
 )
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
-from crossover.text import cores_text
+from crossover.text import cores_text, number_text, seconds_text
 
 StepsPerRun = int | Epochs | None
 
 RESIDENT = PROTOCOLS[0]
 
 
-def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row]:
+@dataclass(frozen=True, kw_only=True)
+class Payback(Answer):
+    """The number of steps after which the side with the faster step is ahead, start-up included."""
+
+    kind = "payback"
+    in_sentence = ("winner", "loser", "place")
+
+    winner: str
+    loser: str
+    steps: float
+    steps_low: float | None
+    steps_high: float | None
+    place: str
+    startup_s: float
+    """The absolute difference between the start-ups of both sides."""
+
+    def sentence(self) -> str:
+        loser = f" of {self.loser}" if self.loser not in ("CPU", "GPU") else ""
+        is_at_once, low, high = self.steps < 1, self.steps_low, self.steps_high
+        about = "~" if low is None else ""
+        when = "from the first step on" if is_at_once else f"after {about}{amount_text(self.steps, 'steps')} steps"
+        interval = ""
+        if low is not None and (high is None or high >= 1):
+            interval = f" (95 % CI {ends_text(low, high, 'steps')}{' steps' if is_at_once else ''})"
+        start_up = f"{seconds_text(self.startup_s)} {'less' if is_at_once else 'more'} start-up"
+        return f"{self.winner} ahead{loser} {when} at {self.place}{interval}: {start_up}"
+
+    def summary_of(self, alike: Sequence[Self]) -> str:
+        steps = range_text([answer.steps for answer in alike], "steps")
+        return f"{self.winner} ahead after {steps} at {self.place}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfers(Comparison):
+    """The ratio of the crossover with transfers in each step to that on resident data."""
+
+    kind = "transfers"
+    statuses = ("differ", INCONCLUSIVE, SINGLE_TRIAL)
+    differences = ("differ",)
+    in_sentence = ("winner", "loser", "protocol", "unit")
+
+    protocol: str
+    unit: str
+    """Of the crossovers."""
+
+    def sentence(self) -> str:
+        memory = f"from {HOST_MEMORY[self.protocol]} host memory and back " if self.protocol in HOST_MEMORY else ""
+        crossover = f"Crossover of {self.winner} over {self.loser} with transfers {memory}in each step"
+        tie = "; no significant difference" if self.status == INCONCLUSIVE else ""
+        return f"{crossover}: at {number_text(self.ratio)} times its {point_of(self.unit)} on resident data{tie}"
+
+
+def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Crossover]:
     """Answers on the crossovers of a study: main ones first, those over a second axis last."""
     crossovers, main = _crossovers_to_answer(tables)
     with_product_names = _has_several_accelerators(crossovers)
@@ -67,8 +120,11 @@ def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Row
     varied_axes = {axis: varying(tables.cells, series_axes(axis)) for axis in {row["x_axis"] for row, _ in rows}}
     needed = _of_sides(tables)
     answers = [
-        _answer(row, needed, varied_axes[row["x_axis"]], with_product_names)
-        | {"main": is_main, "capacity": _steps_of_run(steps_per_run, row)}
+        replace(
+            _answer(row, needed, varied_axes[row["x_axis"]], with_product_names),
+            main=is_main,
+            steps_of_run=_steps_of_run(steps_per_run, row),
+        )
         for row, is_main in rows
     ]
     return list(_said_once(answers))
@@ -95,37 +151,43 @@ def _of_sides(tables: RunTables) -> RunTables:
     )
 
 
-def _said_once(answers: Sequence[Row]) -> Iterator[Row]:
+def _said_once(answers: Sequence[Crossover]) -> Iterator[Crossover]:
     """The answers; where a crossover of runs is that of steps, the latter says so, and the former is no main answer."""
-    alike: dict[tuple[Any, ...], list[Row]] = {}
+    alike: dict[tuple[Any, ...], list[Crossover]] = {}
     for answer in answers:
-        alike.setdefault((answer["cost"], *(answer[name] for name in ALIKE)), []).append(answer)
+        alike.setdefault((answer.cost, *_sides_and_status(answer)), []).append(answer)
     for answer in answers:
-        other_cost = {"time": "run", "run": "time"}.get(answer["cost"])
-        others = alike.get((other_cost, *(answer[name] for name in ALIKE)), ())
+        other_cost = {"time": "run", "run": "time"}.get(answer.cost)
+        others = alike.get((other_cost, *_sides_and_status(answer)), ())
         twin = next((other for other in others if _is_at_same_place(answer, other)), None)
         if twin is None:
             yield answer
         elif other_cost == "run":
-            yield answer | {"holds_in_runs": True, "capacity": twin["capacity"]}
+            yield replace(answer, holds_in_runs=True, steps_of_run=twin.steps_of_run)
         else:
-            yield answer | {"main": False}
+            yield replace(answer, main=False)
 
 
 SAME = 1.02
 """Maximum factor between two crossovers, and between the ends of their intervals, that count as the same."""
 
 
-ALIKE = ("machine", "series", "winner", "loser", "status", "unit")
-"""Columns that agree in crossovers of the same sides that have the same status."""
+def _sides_and_status(answer: Crossover) -> tuple[str, ...]:
+    return answer.machine, answer.series, answer.winner, answer.loser, answer.status, answer.unit
 
 
-def _is_at_same_place(first: Row, second: Row) -> bool:
-    """Whether two crossovers that agree in ALIKE lie at the same place, or have none."""
-    if first["value"] is None or second["value"] is None:
-        return first["status"] in ("below_range", "above_range")
-    places = [(first[name], second[name]) for name in ("value", "low", "high")]
-    return all(one == other if None in (one, other) else 1 / SAME <= one / other <= SAME for one, other in places)
+def _is_at_same_place(first: Crossover, second: Crossover) -> bool:
+    """Whether two crossovers of the same sides that have the same status lie at the same place, or have none."""
+    if first.crossover is None or second.crossover is None:
+        return first.status in LEADS
+    places = [
+        (first.crossover, second.crossover),
+        (first.crossover_low, second.crossover_low),
+        (first.crossover_high, second.crossover_high),
+    ]
+    return all(
+        one == other if one is None or other is None else 1 / SAME <= one / other <= SAME for one, other in places
+    )
 
 
 def _steps_of_run(steps_per_run: StepsPerRun, row: Mapping[str, Any]) -> int | None:
@@ -158,23 +220,23 @@ def _has_several_accelerators(crossovers: pd.DataFrame) -> bool:
     return headline_rows(crossovers)["contender"].nunique() > 1
 
 
-def _answer(row: dict[str, Any], tables: RunTables, varied_axes: Sequence[str], with_product_names: bool) -> Row:
+def _answer(row: dict[str, Any], tables: RunTables, varied_axes: Sequence[str], with_product_names: bool) -> Crossover:
     contender, baseline = _sides(row, with_product_names)
-    columns = crossover_columns(row, contender, baseline)
-    return {
+    columns = crossover_fields(row, contender, baseline)
+    about = {
         **columns,
-        "kind": "crossover",
         "series": _series_name(row, varied_axes),
         "caveats": columns["caveats"] + caveats_of_series(row, tables),
         **reach_of(row, tables, contender, baseline),
     }
+    return Crossover(**about)
 
 
 def _series_name(row: Mapping[str, Any], varied_axes: Sequence[str]) -> str:
     return name_by(row, [axis for axis in varied_axes if axis != row["pair"]])
 
 
-def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Row]:
+def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Payback]:
     """The number of steps after which the side with the faster step has made up for its longer start-up.
 
     There is one answer for each main crossover in time, at the largest point. It is a main answer if the study has a
@@ -194,19 +256,17 @@ def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Ro
                 else:
                     place = place_on(first_row(tables.rows_with("cells", CELL_AXES, speedup)), x_axis)
                 answers.append(
-                    {
-                        "kind": "payback",
-                        "main": has_run,
-                        "machine": row["machine"],
-                        "series": _series_name(row, varied_axes),
-                        "status": "measured",
-                        **estimate(speedup, "payback_steps", "steps"),
-                        "winner": winner,
-                        "loser": loser,
-                        "place": place,
-                        "startup_s": abs(speedup["startup_s"] - speedup["baseline_startup_s"]),
-                        **with_flags(trials_columns(speedup["trials"]), _cells_of_speedup(speedup, needed)),
-                    }
+                    Payback(
+                        main=has_run,
+                        machine=row["machine"],
+                        series=_series_name(row, varied_axes),
+                        **columns_of(interval_of(speedup, "payback_steps{}"), "steps{}"),
+                        winner=winner,
+                        loser=loser,
+                        place=place,
+                        startup_s=abs(speedup["startup_s"] - speedup["baseline_startup_s"]),
+                        **basis(speedup["trials"], _cells_of_speedup(speedup, needed)),
+                    )
                 )
     return answers
 
@@ -223,32 +283,35 @@ ONE_SIDED = ("below_range", "above_range", "edge_tie")
 """Statuses of crossovers without a change of the faster side: at most one side is ever significantly faster."""
 
 
-def crossover_columns(row: Mapping[str, Any], contender: str, baseline: str) -> Row:
-    """Columns that answers on crossovers share: position, sides and caveats."""
-    decided = row["status"] not in ("incomplete", "undecided")
-    without_interval = row["crossover_low"] is None and row["crossover_high"] is None
-    caveats = ["one_trial"] if row["trials"] == 1 and without_interval else []
-    if row["crossover"] is not None and without_interval:
-        caveats.append("no_interval")
-    if row["caveat"] and decided and row["status"] != "edge_tie":  # an edge tie's answer names the sizes
-        caveats.append(row["caveat"])
+def crossover_fields(row: Mapping[str, Any], contender: str, baseline: str) -> dict[str, Any]:
+    """The fields of a crossover on its position, sides and caveats."""
     behind = row["status"] == "above_range"
     return {
         "machine": row["machine"],
         "status": row["status"],
-        **estimate(row, "crossover", axis_label(row)),
+        **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "bracket_low", "bracket_high")},
+        **{name: row[name] for name in ("sure_low", "sure_high", "roots", "caveat_at", "cost", "trials")},
+        "unit": axis_label(row),
         "winner": baseline if behind else contender,
         "loser": contender if behind else baseline,
-        "cost": row["cost"],
-        "bracket_low": row["bracket_low"],
-        "bracket_high": row["bracket_high"],
-        "sure_low": row["sure_low"],
-        "sure_high": row["sure_high"],
-        "near": row["caveat_at"] if row["caveat"] else row["roots"],
-        "reason": None if decided else row["caveat"],
-        "trials": row["trials"],
-        "caveats": caveats,
+        "reason": None if _is_decided(row) else row["caveat"],
+        "caveats": caveats_of_crossover(row),
     }
+
+
+def _is_decided(row: Mapping[str, Any]) -> bool:
+    return row["status"] not in ("incomplete", "undecided")
+
+
+def caveats_of_crossover(row: Mapping[str, Any]) -> list[str]:
+    """Caveats of a crossover itself: a single trial, no interval, or what its row of the table says."""
+    without_interval = row["crossover_low"] is None and row["crossover_high"] is None
+    caveats = ["one_trial"] if row["trials"] == 1 and without_interval else []
+    if row["crossover"] is not None and without_interval:
+        caveats.append("no_interval")
+    if row["caveat"] and _is_decided(row) and row["status"] != "edge_tie":  # an edge tie's answer names the sizes
+        caveats.append(row["caveat"])
+    return caveats
 
 
 def _sides(row: Mapping[str, Any], with_product_names: bool) -> tuple[str, str]:
@@ -266,7 +329,7 @@ def _sides(row: Mapping[str, Any], with_product_names: bool) -> tuple[str, str]:
     return name + machine_words("of", row["machine"]), baseline
 
 
-def reach_of(row: dict[str, Any], tables: RunTables, contender: str, baseline: str) -> Row:
+def reach_of(row: dict[str, Any], tables: RunTables, contender: str, baseline: str) -> dict[str, Any]:
     """The range of sizes measured on both sides and, if one side leads, the range and the speed-ups of its lead."""
     return _reach(row, speedups_of(row, tables)["ratio"].astype(float), contender, baseline)
 
@@ -280,7 +343,7 @@ def speedups_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
     return with_x(same_pair, row["x_axis"]).dropna(subset="x").set_index("x").sort_index()
 
 
-def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> Row:
+def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> dict[str, Any]:
     """As `reach_of`. With ties at one end, the lead extends from the other end to the last size before the ties.
 
     With ties at both, it holds at a size between them, `sure_low` and `sure_high`. Speed-ups are those of time only.
@@ -314,7 +377,7 @@ def _reach(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline
     return ends | _sides_of_lead(wins, contender, baseline) | {"reach": reach} | ratios
 
 
-def _sides_of_lead(wins: bool, contender: str, baseline: str) -> Row:
+def _sides_of_lead(wins: bool, contender: str, baseline: str) -> dict[str, Any]:
     return {"winner": contender if wins else baseline, "loser": baseline if wins else contender}
 
 
@@ -357,7 +420,7 @@ def _in_bracket(x: pd.Series, row: Mapping[str, Any]) -> pd.Series:
     return x.between(math.nan if low is None else low, math.nan if high is None else high)
 
 
-def transfer_answers(tables: RunTables, x_axis: str, together: int) -> list[Row]:
+def transfer_answers(tables: RunTables, x_axis: str, together: int) -> list[Transfers]:
     """The ratios of the crossover with transfers in each step to that on resident data, where both are bracketed."""
     headlines = headline_rows(tables.crossovers)
     axes = [axis for axis in series_axes(x_axis) if axis != "protocol"]
@@ -378,27 +441,26 @@ def _transfer_answer(
     varied_axes: Sequence[str],
     tables: RunTables,
     together: int,
-) -> Row:
-    trials = trials_columns(min(transferred["trials"], resident["trials"]))
+) -> Transfers:
+    trials = min(transferred["trials"], resident["trials"])
     of_crossovers = [caveat for row in (transferred, resident) for caveat in caveats_of_series(row, tables)]
     first, second = (interval_of(row, "crossover{}") for row in (resident, transferred))
     ratio = ratio_of_intervals(first, second, together)
-    return {
-        "kind": "transfers",
-        "machine": transferred["machine"],
-        "series": name_by(transferred, varied_axes),
-        "status": compared(ratio, more="differ", less="differ"),
-        **interval_columns(ratio, "times"),
-        "quantity": transferred["protocol"] if transferred["protocol"] in COPYING else None,
-        "place": axis_label(transferred),
-        "winner": side_word(transferred["contender"]),
-        "loser": side_word(transferred["baseline"]),
-        **trials,
-        "caveats": list(dict.fromkeys(trials["caveats"] + of_crossovers)),
-    }
+    return Transfers(
+        machine=transferred["machine"],
+        series=name_by(transferred, varied_axes),
+        status=compared(ratio, more="differ", less="differ"),
+        **columns_of(ratio, "ratio{}"),
+        protocol=transferred["protocol"],
+        unit=axis_label(transferred),
+        winner=side_word(transferred["contender"]),
+        loser=side_word(transferred["baseline"]),
+        trials=trials,
+        caveats=[*(["one_trial"] if trials == 1 else []), *of_crossovers],
+    )
 
 
-def best_answers(tables: RunTables, x_axis: str, together: int) -> list[Row]:
+def best_answers(tables: RunTables, x_axis: str, together: int) -> Sequence[Best | Setting]:
     """The crossovers of accelerators with the CPU, both in their fastest configurations, and how far tuning moves them.
 
     Without such crossovers, the answers are the speed-ups that tuning gives each device.
@@ -418,7 +480,7 @@ def best_answers(tables: RunTables, x_axis: str, together: int) -> list[Row]:
 
 def _fastest_candidates(
     tables: RunTables, candidates_of_study: pd.DataFrame, varied_axes: Sequence[str], x_axis: str, together: int
-) -> list[Row]:
+) -> list[Setting]:
     """The speed-up of a device's fastest candidate over the baseline, at the largest point with several candidates."""
     answers = []
     along = X_AXES[x_axis]
@@ -437,33 +499,30 @@ def _fastest_candidates(
         best, baseline = rows[choice.chosen], rows[choice.baseline]
         names = candidate_names([best, baseline], candidates)
         answers.append(
-            {
-                "kind": "setting",
-                "machine": best["machine"],
-                "series": name_by(best, varied_axes),
-                **ratio_columns(choice.ratio),
-                "device": side_word(best["device"]),
-                "place": place_on(best, x_axis),
-                "winner": names[0],
-                "loser": names[1],
-                "winner_s": best["step_time_s"],
-                "loser_s": baseline["step_time_s"],
-                **with_flags(trials_columns(min(best["trials"], baseline["trials"])), pd.DataFrame([best, baseline])),
-            }
+            Setting(
+                machine=best["machine"],
+                series=name_by(best, varied_axes),
+                **compared_ratio(choice.ratio),
+                device=side_word(best["device"]),
+                place=place_on(best, x_axis),
+                winner=names[0],
+                loser=names[1],
+                **basis(min(best["trials"], baseline["trials"]), pd.DataFrame([best, baseline])),
+            )
         )
     return answers
 
 
 def _best_answer(
     row: dict[str, Any], candidates_of_study: pd.DataFrame, headlines: pd.DataFrame, varied_axes: Sequence[str]
-) -> Row:
+) -> Best:
     candidates = rows_with(candidates_of_study, best_axes(row["x_axis"]), row)
     chosen = candidates[candidates["chosen"] & candidates["counts"]].sort_values(X_AXES[row["x_axis"]])
     sides = {
         side: _fastest_of(chosen[chosen["device"] == row[side]], candidates, row) for side in ("baseline", "contender")
     }
     contender, baseline = side_word(row["contender"]), side_word(row["baseline"])
-    columns = crossover_columns(row, contender, baseline)
+    columns = crossover_fields(row, contender, baseline)
     times = chosen.pivot_table(index=row["x_axis"], columns="device", values="step_time_s")
     if {row["baseline"], row["contender"]} <= set(times):
         speedups = (times[row["baseline"]] / times[row["contender"]]).dropna()
@@ -473,17 +532,18 @@ def _best_answer(
     winner, loser = ("baseline", "contender") if columns["winner"] == baseline else ("contender", "baseline")
     plain = _plainest(headlines, row["precision"].partition("+")[0])
     both_cross = plain["status"] == row["status"] == "bracketed"
-    return {
-        **with_flags(columns, chosen),
-        "kind": "best",
+    about = {
+        **columns,
         "main": True,
         "series": name_by(row, varied_axes),
+        "caveats": [*columns["caveats"], *flags_of(chosen)],
         "winner_configurations": sides[winner],
         "loser_configurations": sides[loser],
         "moved_status": plain["status"],
         "moved_from": plain["crossover"],
         "factor": row["crossover"] / plain["crossover"] if both_cross else None,
     }
+    return Best(**about)
 
 
 def _plainest(headlines: pd.DataFrame, precision: str) -> dict[str, Any]:

@@ -80,5 +80,5 @@ def _others(tables: RunTables, study: Study) -> int:
         has_resident = (lines["protocol"] == PROTOCOLS[0]).any()
         transfers = int(is_transfer.sum()) if has_resident else 0
         return asked + trained + transfers + int(len(ranked) > 1)
-    drawn = [row for row in comparison_answers(tables, study, together=1) if row["kind"] != "latency"]
+    drawn = [answer for answer in comparison_answers(tables, study, together=1) if answer.kind != "latency"]
     return asked + trained + len(drawn)

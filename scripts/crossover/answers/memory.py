@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from crossover.answers.vocabulary import Row
+from crossover.answers.answer import Answer
 from crossover.config.words import BASELINE, DEVICES
 from crossover.statistics.intervals import EQUIVALENT
 from crossover.tables.frames import at_common_points, device_name_of, first_row, on_all_cores, records
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
 from crossover.tables.registry import MEMORY_PARTS
+from crossover.text import bytes_text, percent_text
 
 SETTINGS = ["variant", "precision", "execution"]
 """Axes whose values are compared by their peak memory."""
@@ -19,13 +21,99 @@ SETTINGS = ["variant", "precision", "execution"]
 NEARLY_FULL = 0.9
 """Share of a device's memory above which a peak nearly fills it; a peak omits the context and reserved memory."""
 
-GROWTH = "growth"
-"""Quantity of a peak that is only the growth of the process, which held the step's data before: a CPU without parts."""
+
+@dataclass(frozen=True, kw_only=True)
+class Memory(Answer):
+    """The highest peak of a device's cells."""
+
+    kind = "memory"
+    statuses = ("limit", "nearly_full", "no_limit", "unknown_capacity")
+
+    peak_bytes: float | None
+    is_growth: bool
+    """Whether the peak is only the growth of the process, which held the step's data before: a CPU without parts."""
+    capacity_bytes: float | None
+    place: str
+    """The cell with the peak."""
+    lost: int
+    """The number of cells that ran out of memory."""
+    lost_place: str
+    """The smallest of these."""
+
+    @property
+    def fullness(self) -> tuple[int, float]:
+        return self.lost, (self.peak_bytes or 0) / self.capacity_bytes if self.capacity_bytes else 0
+
+    def sentence(self) -> str:
+        cells = f"{self.lost} cell{'s' if self.lost != 1 else ''}"
+        about = {
+            "limit": f" is a limit: {cells} ran out of it, the smallest at {self.lost_place}",
+            "nearly_full": " is nearly full",
+            "no_limit": " is no limit here",
+        }.get(self.status, "")
+        return f"Memory of the {self.device}{about}{self._need()}"
+
+    def _need(self) -> str:
+        if self.peak_bytes is None:
+            return ""
+        a_step = "; where it sufficed, a step" if self.status == "limit" else ": a step"
+        peak = bytes_text(self.peak_bytes)
+        need = f"adds up to {peak} to its data" if self.is_growth else f"needs up to {peak}"
+        if self.capacity_bytes is not None:
+            share = percent_text(self.peak_bytes / self.capacity_bytes)
+            need += f" of {bytes_text(self.capacity_bytes)}, {share}"
+        return f"{a_step} {need}{f' ({self.place})' if self.place else ''}"
 
 
-def memory_answers(cells: pd.DataFrame) -> list[Row]:
+@dataclass(frozen=True, kw_only=True)
+class MemorySetting(Answer):
+    """The settings with the lowest and the highest peak on a device."""
+
+    kind = "memory_setting"
+    statuses = ("better", EQUIVALENT)
+
+    lowest: str
+    lowest_bytes: float
+    highest: str
+    highest_bytes: float
+    place: str
+
+    def sentence(self) -> str:
+        lowest = bytes_text(self.lowest_bytes)
+        if self.status == EQUIVALENT:
+            return f"All settings need the same memory on the {self.device}: {lowest}, at {self.place}"
+        highest = f"most with {self.highest} ({bytes_text(self.highest_bytes)})"
+        return f"Least memory on the {self.device} with {self.lowest} ({lowest}), {highest}, at {self.place}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargestBatch(Answer):
+    """The result of a search for the largest batch that fits into the memory of a device."""
+
+    kind = "largest_batch"
+    statuses = ("fits", "all_fit", "none_fits", "stopped", "not_found")
+
+    batch_size: int | None
+    """The largest that fits, or the smallest if none does."""
+    limit_bytes: float | None
+    reason: str | None
+
+    def sentence(self) -> str:
+        size = f"{self.batch_size:,}" if self.batch_size is not None else ""
+        found = {
+            "none_fits": f"Not even a batch of {size} fits",
+            "fits": f"Largest batch that fits: {size}",
+            "all_fit": f"Largest batch tried, which fits: {size}",
+            "stopped": f"Largest batch: at least {size}, where the search was stopped",
+            "not_found": "Largest batch not found",
+        }[self.status]
+        limit = f" (limit {bytes_text(self.limit_bytes)})" if self.limit_bytes is not None else ""
+        return f"{found} on the {self.device}{limit}{f': {self.reason}' if self.reason else ''}"
+
+
+def memory_answers(cells: pd.DataFrame) -> list[Answer]:
     """Answers for each machine's accelerators or, if it has none, its CPU."""
-    answers = []
+    answers: list[Answer] = []
     for machine, machine_cells in on_all_cores(cells).groupby("machine", sort=False):
         devices = [device for device in DEVICES if (machine_cells["device"] == device).any()]
         for device in [device for device in devices if device != BASELINE] or devices:
@@ -34,15 +122,15 @@ def memory_answers(cells: pd.DataFrame) -> list[Row]:
             with_peak = device_cells[(device_cells["status"] == "ok") & (device_cells["peak_bytes"] > 0)]
             lost = device_cells[device_cells["status"] == "oom"].sort_values(["size", "batch_size"])
             name = device_label(device, device_name_of(device_cells["device_name"]), str(machine))
-            names = {"machine": machine, "device": name}
+            about = {"machine": machine, "device": name}
             if len(with_peak) or len(lost):
-                answers.append(names | _peak_answer(device_cells, with_peak, lost))
+                answers.append(_peak_answer(about, device_cells, with_peak, lost))
             if device != BASELINE:
-                answers += [names | answer for answer in _setting_answers(with_peak)]
+                answers += _setting_answers(about, with_peak)
     return answers
 
 
-def _peak_answer(cells: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFrame) -> Row:
+def _peak_answer(about: dict[str, Any], cells: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFrame) -> Memory:
     named = varying(cells)
     largest = first_row(with_peak.loc[[with_peak["peak_bytes"].idxmax()]]) if len(with_peak) else None
     has_parts = largest is not None and all(largest[part] is not None for part in MEMORY_PARTS)
@@ -55,21 +143,20 @@ def _peak_answer(cells: pd.DataFrame, with_peak: pd.DataFrame, lost: pd.DataFram
         status = "unknown_capacity"
     else:
         status = "nearly_full" if peak / capacity > NEARLY_FULL else "no_limit"
-    return {
-        "kind": "memory",
-        "status": status,
-        "quantity": GROWTH if grows else None,
-        "value": peak,
-        "unit": "B",
-        "capacity": capacity,
-        "place": "" if largest is None else name_by(largest, named),
-        "lost": len(lost),
-        "lost_place": name_by(first_row(lost), named or NAMED_AXES) if len(lost) else "",
-        "trials": None if largest is None else largest["trials"],
-    }
+    return Memory(
+        **about,
+        status=status,
+        peak_bytes=peak,
+        is_growth=grows,
+        capacity_bytes=capacity,
+        place="" if largest is None else name_by(largest, named),
+        lost=len(lost),
+        lost_place=name_by(first_row(lost), named or NAMED_AXES) if len(lost) else "",
+        trials=None if largest is None else largest["trials"],
+    )
 
 
-def _setting_answers(with_peak: pd.DataFrame) -> list[Row]:
+def _setting_answers(about: dict[str, Any], with_peak: pd.DataFrame) -> list[MemorySetting]:
     """The settings with the lowest and the highest peak, at the largest size that all settings have."""
     named = varying(with_peak, SETTINGS)
     if not named:
@@ -86,41 +173,38 @@ def _setting_answers(with_peak: pd.DataFrame) -> list[Row]:
         return []
     names = [name_by(dict(zip(named, setting, strict=True)), named) for setting in peaks.index]
     lowest, highest = float(peaks.iloc[0]), float(peaks.iloc[-1])
-    return [
-        {
-            "kind": "memory_setting",
-            "status": "better" if highest > lowest else EQUIVALENT,
-            "value": lowest,
-            "unit": "B",
-            "capacity": highest,
-            "winner": names[0],
-            "loser": names[-1],
-            "place": name_by(first_row(common), ["size", "batch_size"]),
-        }
-    ]
+    setting = MemorySetting(
+        **about,
+        status="better" if highest > lowest else EQUIVALENT,
+        lowest=names[0],
+        lowest_bytes=lowest,
+        highest=names[-1],
+        highest_bytes=highest,
+        place=name_by(first_row(common), ["size", "batch_size"]),
+    )
+    return [setting]
 
 
-def largest_batch_answers(searches: pd.DataFrame) -> list[Row]:
+def largest_batch_answers(searches: pd.DataFrame) -> list[LargestBatch]:
     named = varying(searches, [axis for axis in NAMED_AXES if axis != "batch_size"])
     return [
-        {
-            "kind": "largest_batch",
-            "machine": row["machine"],
-            "series": name_by(row, named),
-            "device": device_label(row["device"], row["device_name"]),
-            "unit": "rows",
-            "capacity": row["memory_limit_bytes"],
-            "reason": row["reason"],
+        LargestBatch(
+            machine=row["machine"],
+            series=name_by(row, named),
+            device=device_label(row["device"], row["device_name"]),
+            limit_bytes=row["memory_limit_bytes"],
+            reason=row["reason"],
             **_search_result(row),
-        }
+        )
         for row in records(searches)
     ]
 
 
-def _search_result(search: dict[str, Any]) -> Row:
+def _search_result(search: dict[str, Any]) -> dict[str, Any]:
     if search["status"] == "oom":
-        return {"status": "none_fits", "value": search["smallest_failing"]}
+        return {"status": "none_fits", "batch_size": search["smallest_failing"]}
     if search["status"] != "ok":
         stopped = search["largest_fitting"] is not None
-        return {"status": "stopped" if stopped else "not_found", "value": search["largest_fitting"]}
-    return {"status": "all_fit" if search["smallest_failing"] is None else "fits", "value": search["largest_batch"]}
+        return {"status": "stopped" if stopped else "not_found", "batch_size": search["largest_fitting"]}
+    status = "all_fit" if search["smallest_failing"] is None else "fits"
+    return {"status": status, "batch_size": search["largest_batch"]}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.crossovers import crossover_columns, lost_caveat, sides_of, speedups_of
+from crossover.answers.crossovers import caveats_of_crossover, lost_caveat, sides_of, speedups_of
 from crossover.answers.vocabulary import by_importance, flags_of
 from crossover.config.words import AXES
 from crossover.statistics.intervals import Floats, has_intervals, sure_signs
@@ -58,7 +58,7 @@ def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:
         "status": row["status"],
         **{name: row[name] for name in ("crossover", "crossover_low", "crossover_high", "trials")},
         "single_trial": not has_intervals(half_widths) if len(sizes) else row["trials"] == 1,
-        "caveats": by_importance([*crossover_columns(row, GPU, CPU)["caveats"], *lost_caveat(sides), *flags_of(sides)]),
+        "caveats": by_importance([*caveats_of_crossover(row), *lost_caveat(sides), *flags_of(sides)]),
         "smallest": min(sizes, default=None),
         "largest": max(sizes, default=None),
         "lost": lost,

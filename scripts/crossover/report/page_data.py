@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crossover.answers.wording import amount_text, interval_text
 from crossover.config.published_rows import PLACES
 from crossover.config.statuses import STATUSES
 from crossover.config.study import Study, steps_of_run
 from crossover.config.words import BASELINE, CPU_THREADS, HERE, X_AXES, series_axes
 from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.figures.view import published_series, published_table, with_places
-from crossover.report.templates import amount_text, interval_text
 from crossover.statistics.bottlenecks import is_hidden_by_load
 from crossover.statistics.intervals import ENDS, ONE_TRIAL_LEAD, t_quantile
 from crossover.statistics.payback import Jobs, startups_of

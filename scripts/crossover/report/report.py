@@ -10,7 +10,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,10 @@ from urllib.parse import quote
 import pandas as pd
 from markupsafe import Markup
 
-from crossover.answers.answers import by_relevance
+from crossover.answers.answer import Answer
+from crossover.answers.answers import by_relevance, read_answers
+from crossover.answers.bottlenecks import Bottleneck
+from crossover.answers.crossings import Crossover, Reference
 from crossover.answers.machines import ranked_series
 from crossover.answers.statements import expected_false
 from crossover.answers.thresholds import thresholds_of
@@ -36,7 +39,7 @@ from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
 from crossover.report.page_data import is_analysed, page_data
 from crossover.report.provenance import differing_software, hosts_elsewhere, provenance
-from crossover.report.study_rows import has_crossover, main_answers, row_of
+from crossover.report.study_rows import first_of, has_crossover, main_answers, row_of
 from crossover.report.templates import environment_of
 from crossover.statistics.intervals import ENDS, interval_of
 from crossover.statistics.machines import shown_column
@@ -118,14 +121,11 @@ def _comparison_with_a_gpu(folder: Path) -> str:
 def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     """The variables for the templates; `facts` is the content of provenance.json."""
     tables = run.tables
-    answers = records(tables.answers)
-    trust = trust_of(tables.cells, tables.answers)
+    answers = read_answers(tables.answers)
+    trust = trust_of(tables.cells, answers, tables.claims)
     common = _common_caveats(answers, trust)
-    for answer in answers:
-        answer["flagged"] = not FLAGS.keys().isdisjoint(answer["caveats"])
-        answer["all_caveats"] = answer["caveats"]
-        answer["caveats"] = [caveat for caveat in answer["caveats"] if caveat not in common]
-    counts = {answer["study"]: answer["corrected_for"] for answer in answers}
+    answers = [replace(answer, told=common) for answer in answers]
+    counts = {answer.study: answer.corrected_for for answer in answers}
     together = {study: f"{count} comparison{'s' if count > 1 else ''}" for study, count in counts.items()}
     figures = [figure_of(path, together) for path in run.figures]
     studies = [
@@ -135,10 +135,9 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     machines = list(tables.measurements["machine"].unique())
     return {
         "studies": studies,
-        "answers": answers,
         "together": together,
         "common_caveats": common,
-        "fullest": [answer for answer in answers if answer["kind"] == "memory" and answer["main"]],
+        "fullest": [answer for answer in answers if answer.kind == "memory" and answer.main],
         "trust": trust,
         "cells": records(tables.cells),
         "without_data": int((tables.claims["verdict"] == NO_DATA).sum()),
@@ -177,9 +176,9 @@ def figure_of(path: Path, together: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def trust_of(cells: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
+def trust_of(cells: pd.DataFrame, answers: Sequence[Answer], claims: pd.DataFrame) -> dict[str, Any]:
     """Counts of cells, trials per cell, failures, cells with each flag (the most frequent first), and statements."""
-    statements, false_at_most = expected_false(answers)
+    statements, false_at_most = expected_false(answers, claims)
     trials = cells.loc[cells["trials"] > 0, "trials"]
     flags = Counter(flag for cell_flags in cells["flag_names"] for flag in cell_flags)
     statuses = Counter(cells.loc[cells["status"] != "ok", "status"])
@@ -196,13 +195,13 @@ def trust_of(cells: pd.DataFrame, answers: pd.DataFrame) -> dict[str, Any]:
         "statuses": statuses.most_common(),
         "statements": statements,
         "false_at_most": false_at_most,
-        "remedies": bool(answers.loc[answers["kind"] == "bottleneck", "factor"].notna().any()),
+        "remedies": any(isinstance(answer, Bottleneck) and answer.gain is not None for answer in answers),
     }
 
 
-def _common_caveats(answers: Sequence[Mapping[str, Any]], trust: Mapping[str, Any]) -> list[str]:
+def _common_caveats(answers: Sequence[Answer], trust: Mapping[str, Any]) -> list[str]:
     """Caveats of more than half of the answers or cells, which the report states once, except for disturbances."""
-    from_trials = [answer["caveats"] for answer in answers if answer["trials"] is not None]
+    from_trials = [answer.caveats for answer in answers if answer.trials is not None]
     may_be_common = {"one_trial", *FLAGS}.difference(DISTURBED)
     counts = Counter(caveat for caveats in from_trials for caveat in caveats if caveat in may_be_common)
     frequent = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
@@ -213,31 +212,30 @@ def _study(
     name: str,
     spec: Study,
     tables: RunTables,
-    answers: Sequence[dict[str, Any]],
+    answers: Sequence[Answer],
     figures: Sequence[Mapping[str, Any]],
     common: Collection[str],
 ) -> dict[str, Any]:
     """The templates' variables of a study; `common` are the caveats that the report states once."""
-    answers = [answer for answer in answers if answer["study"] == name and answer["kind"] != "claim"]
-    doubted = [answer for answer in answers if len({*answer["all_caveats"]} - {"no_interval"}) > 1]
-    bottlenecks = [answer for answer in answers if answer["kind"] == "bottleneck"]
-    answers = [answer for answer in answers if answer["kind"] != "bottleneck"]
-    paybacks = [answer for answer in answers if answer["main"] and answer["kind"] == "payback"]
-    runs = [answer for answer in answers if answer["main"] and answer["cost"] == "run"]
-    rankings = [answer for answer in answers if answer["kind"] in ("ranking", "bound")]
-    elsewhere = [answer for answer in answers if answer["kind"] == "elsewhere"]
-    main = main_answers([answer for answer in answers if answer not in (*paybacks, *runs)])
-    speedups = [answer for answer in answers if answer["kind"] == "ratio" and not answer["main"]]
+    answers = [answer for answer in answers if answer.study == name]
+    bottlenecks = [answer for answer in answers if isinstance(answer, Bottleneck)]
+    others = _busy_said_once([answer for answer in answers if not isinstance(answer, Bottleneck)])
+    doubted = [answer for answer in (*others, *bottlenecks) if answer.is_doubted]
+    paybacks = [answer for answer in others if answer.main and answer.kind == "payback"]
+    runs = [answer for answer in others if answer.main and _is_on_runs(answer)]
+    rankings = [answer for answer in others if answer.kind in ("ranking", "bound")]
+    elsewhere = [answer for answer in others if answer.kind == "elsewhere"]
+    main = main_answers([answer for answer in others if answer not in (*paybacks, *runs)])
+    speedups = [answer for answer in others if answer.kind == "ratio" and not answer.main]
     shown = [figure for figure in figures if figure["study"] == name]
     listed = (*rankings, *elsewhere, *speedups)
-    others = [answer for answer in answers if not answer["main"] and answer not in listed]
+    others = [answer for answer in others if not answer.main and answer not in listed]
     quality, machines = _quality(tables), _machines(tables)
     claims = [
         claim | {"caveats": [caveat for caveat in claim["caveats"] if caveat not in common]}
         for claim in records(tables.claims)
     ]
     row = row_of(main, claims)
-    _say_busy_once(row["answer"], answers)
     ranked = _ranked(ranked_series(by_relevance(tables, spec), spec.x_axis), X_AXES[spec.x_axis])
     return {
         "name": name,
@@ -253,9 +251,10 @@ def _study(
         "speedup": next(iter(speedups if has_crossover(main) else [*speedups, *elsewhere]), None),
         "row": row,
         "others": others,
+        "costs": {answer.cost for answer in (*main, *others) if isinstance(answer, Crossover)},
         "doubted": doubted,
         "why": _why(tables, bottlenecks),
-        "why_answer": next((answer for answer in bottlenecks if answer["main"]), None),
+        "why_answer": next((answer for answer in bottlenecks if answer.main), None),
         "claims": claims,
         "tested": [claim | {"strip": _strip(claim)} for claim in claims if claim["verdict"] != NO_DATA],
         "figures": shown,
@@ -266,10 +265,17 @@ def _study(
     }
 
 
-def _say_busy_once(first: Mapping[str, Any], answers: Sequence[dict[str, Any]]) -> None:
-    """If a study's first sentence says that the machine was busy, mark the others with `busy_is_said`."""
-    for answer in answers:
-        answer["busy_is_said"] = answer is not first and "busy_machine" in first["caveats"]
+def _busy_said_once(answers: Sequence[Answer]) -> list[Answer]:
+    """The answers; if the first sentence of their study says that the machine was busy, the others do not."""
+    first = first_of(
+        main_answers([answer for answer in answers if answer.kind != "payback" and not _is_on_runs(answer)])
+    )
+    told = "busy_machine" in first.caveats
+    return [replace(answer, busy_is_told=told and answer is not first) for answer in answers]
+
+
+def _is_on_runs(answer: Answer) -> bool:
+    return isinstance(answer, Crossover) and answer.cost == "run"
 
 
 STRIP_MARGIN = 0.12
@@ -290,7 +296,7 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
     return {name: positions.get(name) for name in names}
 
 
-def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def _why(tables: RunTables, answers: Sequence[Answer]) -> dict[str, Any] | None:
     """The parts of a step's time, for the accelerator's cell whose time is closest to the CPU's.
 
     If no accelerator's cell is split into parts, they are for the CPU's first cell.
@@ -306,7 +312,7 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
     row = records(rows)[int(distance.argmin())]
     shares = {part: row[f"{part}_share"] or 0 for part in SPLIT}
     return {
-        "answers": [answer for answer in answers if is_cpu(row["device"]) or answer["device"] != side_word(BASELINE)],
+        "answers": [answer for answer in answers if is_cpu(row["device"]) or answer.device != side_word(BASELINE)],
         "series": name_by(row, varying(tables.cells, SERIES_AXES)),
         "device": side_word(row["device"]),
         "place": name_by(row, ["size"]),
@@ -318,12 +324,12 @@ def _why(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> dict[str, A
     }
 
 
-def _references(tables: RunTables, answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _references(tables: RunTables, answers: Sequence[Answer]) -> list[dict[str, Any]]:
     """The facts about each reference; `pace` compares this CPU with its CPU, if an answer rests on that."""
     paces = {
-        answer["machine"]: interval_of(answer, "factor{}")
+        answer.machine: interval_of(vars(answer), "pace{}")
         for answer in answers
-        if answer["kind"] == "reference" and answer["factor"] is not None
+        if isinstance(answer, Reference) and answer.pace is not None
     }
     references: dict[tuple[Any, ...], dict[str, Any]] = {}
     for facts in facts_of(tables.reference_cells).values():

@@ -5,92 +5,127 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from crossover.answers.answer import Answer
+from crossover.answers.comparisons import Asked, StepTime
+from crossover.answers.crossings import CROSSED, LEADS, Best, Crossover
 from crossover.tables.labels import DEVICE_WORDS
 from crossover.tables.registry import METHODS
-
-Answer = Mapping[str, Any]
-
-CROSSING = ("crossover", "reference", "best")
+from crossover.text import seconds_text
 
 
-def main_answers(answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def main_answers(answers: Sequence[Answer]) -> list[Answer]:
     """The main answers of a study, without the one on memory, which the report gives once for all studies."""
-    main = [answer for answer in answers if answer["main"] and answer["kind"] != "memory"]
-    return [answer for answer in main if answer["status"] != "no_accelerator"] or main
+    main = [answer for answer in answers if answer.main and answer.kind != "memory"]
+    return [answer for answer in main if answer.status != "no_accelerator"] or main
 
 
 def has_crossover(main: Sequence[Answer]) -> bool:
     """Whether a study looks for a crossover."""
-    return any(answer["kind"] in CROSSING for answer in main)
+    return any(isinstance(answer, Crossover) for answer in main)
 
 
-def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The variables of a study's row, from its main answers and its claims, among them:
+def first_of(main: Sequence[Answer]) -> Answer:
+    """The answer that a study's row gives."""
+    return next((answer for answer in main if answer.kind != "best"), main[0])
 
-    - `answer`: the first main answer
-    - `also`: the same comparison in the study's other metrics
-    - `last`: the time at the largest size, if `answer` is the time at the smallest
-    - `tuned`: the answer for the fastest configurations, if tuning changes it
-    - `series`: the number of pairs of series and device with a main answer of the same kind and cost
-    """
-    first = next((answer for answer in main if answer["kind"] != "best"), main[0])
-    same_kind = [answer for answer in main if answer["kind"] == first["kind"] and answer["cost"] == first["cost"]]
+
+@dataclass(frozen=True)
+class StudyRow:
+    """A study's row on the first screen, and its lines in the summaries."""
+
+    answer: Answer
+    """The first main answer."""
+    also: Sequence[Asked]
+    """The same comparison in the study's other metrics."""
+    last: StepTime | None
+    """The time at the largest size, if `answer` is the time at the smallest."""
+    tuned: Best | None
+    """The answer for the fastest configurations, if tuning changes it."""
+    shown: Sequence[Answer]
+    """All answers that the row says."""
+    series: int
+    """The number of pairs of series and device with a main answer of the same kind and cost."""
+    claim: Mapping[str, Any] | None
+
+    def sentence(self) -> str:
+        """The study's answer in one sentence; without a comparison, the time at the smallest and the largest size."""
+        scope = self.answer.scope()
+        also = "".join(f"; {answer.without_place([answer])}" for answer in self.also)
+        last = f", {seconds_text(self.last.step_time_s)} at {self.last.place}" if self.last else ""
+        return f"{f'{scope}: ' if scope else ''}{self.answer.statement()}{also}{last}"
+
+    def notes(self) -> str:
+        """What follows the sentence: interval, caveats, and the number of series."""
+        notes = "" if self.last else self.answer.notes()
+        series = f"; first of {self.series} series" if self.series > 1 else ""
+        return f"{f' ({notes})' if notes else ''}{series}"
+
+    def text(self) -> str:
+        return self.sentence() + self.notes()
+
+    def tuned_text(self) -> str:
+        """The answer for the fastest configurations, without their names."""
+        if self.tuned is None:
+            return ""
+        scope, notes = self.tuned.scope(), self.tuned.notes()
+        said = self.tuned.busy() + self.tuned.crossing()
+        return f"{f'{scope}: ' if scope else ''}{said}{f' ({notes})' if notes else ''}"
+
+    @property
+    def bar(self) -> list[dict[str, Any]]:
+        return bar_of(self.answer)
+
+    @property
+    def tuned_bar(self) -> list[dict[str, Any]]:
+        return bar_of(self.tuned) if self.tuned else []
+
+
+def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> StudyRow:
+    """The row of a study, from its main answers and its claims."""
+    first = first_of(main)
+    same_kind = [answer for answer in main if answer.kind == first.kind and _cost(answer) == _cost(first)]
     same_series = [answer for answer in same_kind if _series(answer) == _series(first)]
-    ends = [answer for answer in same_series if answer["kind"] == "step_time"]
-    also = [answer for answer in same_series if answer["kind"] == "asked" and answer is not first]
-    best = [answer for answer in main if answer["kind"] == "best" and answer["machine"] == first["machine"]]
-    tuned = next((answer for answer in best if answer is not first and _is_changed_by_tuning(answer)), None)
-    return {
-        "answer": first,
-        "also": also,
-        "last": ends[-1] if len(ends) > 1 else None,
-        "tuned": tuned,
-        "shown": [answer for answer in (first, *also, tuned, *ends[-1:]) if answer is not None],
-        "series": len({_series(answer) for answer in same_kind}),
-        "bar": bar_of(first),
-        "tuned_bar": bar_of(tuned) if tuned else [],
-        "claim": _closest_claim(first, claims),
-    }
+    ends = [answer for answer in same_series if isinstance(answer, StepTime)]
+    also = [answer for answer in same_series if isinstance(answer, Asked) and answer is not first]
+    best = [answer for answer in main if isinstance(answer, Best) and answer.machine == first.machine]
+    tuned = next((answer for answer in best if answer is not first and answer.is_changed_by_tuning()), None)
+    return StudyRow(
+        answer=first,
+        also=also,
+        last=ends[-1] if len(ends) > 1 else None,
+        tuned=tuned,
+        shown=[answer for answer in (first, *also, tuned, *ends[-1:]) if answer is not None],
+        series=len({_series(answer) for answer in same_kind}),
+        claim=_closest_claim(first, claims),
+    )
 
 
-def _series(answer: Answer) -> tuple[Any, Any]:
-    return answer["series"], answer["device"]
+def _series(answer: Answer) -> tuple[str, str | None]:
+    return answer.series or "", answer.device
 
 
-def _is_changed_by_tuning(best: Answer) -> bool:
-    """Whether tuning changes a crossover's status, or moves it significantly."""
-    if best["status"] not in ("bracketed", "reversed", "below_range", "above_range"):
-        return False
-    if best["status"] != best["moved_status"]:
-        return True
-    low, high = _interval(best)
-    untuned = best["moved_from"]
-    return untuned is not None and not (low or 0) <= untuned <= (high or math.inf)
-
-
-def _interval(answer: Answer) -> tuple[float | None, float | None]:
-    """The 95 % interval of a crossover or, without one, its bracket."""
-    if answer["low"] is None and answer["high"] is None:
-        return answer["bracket_low"], answer["bracket_high"]
-    return answer["low"], answer["high"]
+def _cost(answer: Answer) -> str | None:
+    return answer.cost if isinstance(answer, Crossover) else None
 
 
 def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The published claim closest to an answer: first if both are on a crossover, then by quantity, then by machine."""
+    is_crossing = isinstance(answer, Crossover)
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool, bool]:
         on_crossover = claim["form"] == "crossover_between"
         metrics = [metric for metric in (claim["metric"], claim["over_metric"]) if metric]
-        same_quantity = answer["quantity"] in [*metrics, *(METHODS.get(metric) for metric in metrics)]
-        return on_crossover == (answer["kind"] in CROSSING), same_quantity, claim["machine"] == answer["machine"]
+        same_quantity = answer.quantity in [*metrics, *(METHODS.get(metric) for metric in metrics)]
+        return on_crossover == is_crossing, same_quantity, claim["machine"] == answer.machine
 
     def may_be_on_device(claim: Mapping[str, Any]) -> bool:
         devices = {*DEVICE_WORDS.values()}.intersection(re.findall(r"\w+", claim["condition"] or ""))
-        if answer["kind"] in CROSSING or not devices or not answer["device"]:
+        if is_crossing or not devices or not answer.device:
             return True
-        return answer["device"].split()[0] in devices
+        return answer.device.split()[0] in devices
 
     published = [claim for claim in claims if claim["source"] != "ours" and may_be_on_device(claim)]
     return max(published, key=nearness, default=None)
@@ -101,19 +136,23 @@ def bar_of(answer: Answer) -> list[dict[str, Any]]:
 
     `side` is cpu, gpu, other (the side behind, of two on like devices) or inconclusive; `label` is its name.
     """
-    smallest, largest = answer["smallest"], answer["largest"]
-    if answer["kind"] not in CROSSING or answer["cost"] != "time" or smallest is None or not 0 < smallest < largest:
+    if not isinstance(answer, Crossover) or answer.cost != "time":
         return []
-    winner, loser, neither = answer["winner"], answer["loser"], "inconclusive"
-    low, high = _interval(answer)
-    sides = {
-        "bracketed": (loser, neither, winner),
-        "reversed": (winner, neither, loser),
-        "below_range": (winner,),
-        "above_range": (winner,),
-        "edge_tie": (neither,) if answer["reach"] is None else (winner, neither) if high is None else (neither, winner),
-    }.get(answer["status"], (neither,))
-    inner = {1: [], 2: [answer["reach"]], 3: [low or smallest, high or largest]}[len(sides)]
+    smallest, largest = answer.smallest, answer.largest
+    if smallest is None or largest is None or not 0 < smallest < largest:
+        return []
+    winner, loser, neither = answer.winner, answer.loser, "inconclusive"
+    low, high = answer.ends
+    inner: list[float]
+    if answer.status in CROSSED:
+        below, above = (loser, winner) if answer.status == "bracketed" else (winner, loser)
+        sides, inner = [below, neither, above], [low or smallest, high or largest]
+    elif answer.status in LEADS:
+        sides, inner = [winner], []
+    elif answer.status == "edge_tie" and answer.reach is not None:
+        sides, inner = [winner, neither] if high is None else [neither, winner], [answer.reach]
+    else:
+        sides, inner = [neither], []
     ends = [min(max(end, smallest), largest) for end in (smallest, *inner, largest)]
     whole = math.log(largest / smallest)
     return [
@@ -123,13 +162,13 @@ def bar_of(answer: Answer) -> list[dict[str, Any]]:
     ]
 
 
-def _side(name: str, answer: Answer) -> dict[str, str]:
+def _side(name: str, answer: Crossover) -> dict[str, str]:
     if name == "inconclusive":
         return {"side": name, "label": "…"}
     device = _device_in(name)
-    if _device_in(answer["winner"]) != _device_in(answer["loser"]):
+    if _device_in(answer.winner) != _device_in(answer.loser):
         return {"side": device.lower(), "label": device}
-    return {"side": "other" if name == answer["loser"] else device.lower(), "label": name.partition(" on the ")[0]}
+    return {"side": "other" if name == answer.loser else device.lower(), "label": name.partition(" on the ")[0]}
 
 
 def _device_in(name: str) -> str:

@@ -85,7 +85,7 @@ ENDS = ("", "_low", "_high")
 """The suffixes of an interval's columns: mean, lower and upper end."""
 
 
-def columns_of(interval: Interval, name: str) -> dict[str, float | None]:
+def columns_of(interval: Interval, name: str) -> dict[str, Any]:
     """An interval as columns; `name` has braces in place of ENDS, as in `step_time{}_s`."""
     values = (interval.mean, interval.low, interval.high)
     return {name.format(end): value for end, value in zip(ENDS, values, strict=True)}

@@ -652,97 +652,16 @@ CLAIMS = {
 ANSWERS = {
     "study": _text("name of the study"),
     "machine": _text("machine that the answer is about; of two machines, the contender's"),
-    "series": _text(
-        "the axes by which the answer's series differs from the study's others; for a claim, its statement"
-    ),
-    "kind": _text("kind of answer: one of `KINDS` in crossover.answers.vocabulary"),
+    "series": _text("the axes by which the answer's series differs from the study's others"),
+    "kind": _text("kind of answer: one of `KINDS` in crossover.answers.answers"),
     "main": Column("whether the answer is one of the study's main answers", dtype="bool"),
-    "status": _text("status of the answer: one of those that `KINDS` has for its kind"),
-    "value": Column(
-        "value of the answer; for a bottleneck, its share of a step; for a bound, a speed-up; for a ranking, the "
-        "number of sides"
-    ),
-    "low": Column("lower end of the value's 95 % interval, if known; for `set_up`, the minimum over sizes"),
-    "high": Column("upper end of the value's 95 % interval, if known; for `set_up`, the maximum over sizes"),
-    "detectable": Column(
-        "without a significant difference: the largest difference that the interval allows, as a share; for a mistake, "
-        "in its direction"
-    ),
-    "unit": _text("unit of the value; for a bottleneck, bound or ranking, that of the x axis"),
-    "winner": _text("first side that the answer names, usually the side that is ahead; for a bottleneck, the remedy"),
-    "loser": _text("second side that the answer names; for a bottleneck, that at the largest size, or `unexplained`"),
-    "winner_configurations": _many(
-        "for devices at their best: the fastest configurations of `winner` within the crossover's bracket, or else at "
-        "the smallest and the largest size; for a ranking: the sides ahead in each range, first places before others"
-    ),
-    "loser_configurations": _many(
-        "for devices at their best: like `winner_configurations`, for `loser`; for a ranking: the sides behind in each "
-        "range; empty if all others are"
-    ),
-    "moved_status": _text("for devices at their best: status of the crossover in the baseline settings"),
-    "moved_from": Column("for devices at their best: the crossover in the baseline settings"),
-    "factor": Column(
-        "for devices at their best: their crossover over `moved_from`; for a GPU measured elsewhere: time of small "
-        "steps on this machine's CPU over their time on the other machine's CPU, over all studies; for a bottleneck: "
-        "speed-up by the remedy"
-    ),
-    "factor_low": Column(
-        "for a bottleneck or a GPU measured elsewhere: lower end of the 95 % interval of `factor`, if known"
-    ),
-    "factor_high": Column("for a bottleneck or a GPU measured elsewhere: upper end of the 95 % interval of `factor`"),
-    "device": _text("the device that the answer is about"),
-    "cost": _text("cost by which sides are compared: " + ", ".join(COSTS)),
-    "place": _text("cell, or point on the x axis, of the value; for transfers, the unit of the crossovers"),
-    "bracket_low": Column(
-        "lower end of a crossover's bracket; for a bottleneck, the smallest point on the x axis; for a bound, the "
-        "point of the value"
-    ),
-    "bracket_high": Column("upper end of a crossover's bracket"),
-    "sure_low": Column("largest measured point below a crossover at which a side is significantly faster"),
-    "sure_high": Column("smallest such point above the crossover"),
-    "smallest": Column("smallest value on the x axis at which both compared sides have a time"),
-    "largest": Column("largest value on the x axis at which both compared sides have a time"),
-    "reach": Column(
-        "if one side leads: the end of the range of its lead beyond which the sides may cross; for a bottleneck, the "
-        "point up to which it is the bottleneck; for a bound, the point up to which launching kernels limits it"
-    ),
-    "ratio_low": Column(
-        "if one side leads: its minimum speed-up in the range of its lead; for a GPU measured elsewhere, by its times "
-        "as measured or as scaled to this CPU, on hosts that differ"
-    ),
-    "ratio_high": Column("like `ratio_low`: its maximum speed-up"),
-    "compared_at": _many(
-        "for devices at their best: the points on the x axis at which they are compared, if others were measured"
-    ),
-    "holds_in_runs": Column(
-        "for a crossover of steps: whether that of whole runs, start-up included, is the same within 2 %", dtype="bool"
-    ),
-    "near": _many(
-        "points on the x axis that the caveat is about; without a caveat, the crossings; for a ranking, the first and "
-        "last point of each range; for `idle_size`, the sizes"
-    ),
-    "winner_s": Column("step time of `winner`; for loading and copying, with data on the device", "s"),
-    "loser_s": Column("step time of `loser`; for loading and copying, with data from the host", "s"),
-    "startup_s": Column("absolute difference between the start-ups of both sides", "s"),
-    "capacity": Column(
-        "for memory: the device's memory in B; for memory settings: the highest peak in B; for a largest batch: the "
-        "memory limit in B; for quality: the equivalence margin; for a crossover of runs, or of steps that holds in "
-        "runs: the steps of a run"
-    ),
-    "lost": _count("number of cells that ran out of memory"),
-    "lost_place": _text("the smallest cell that ran out of memory"),
-    "quantity": _text("the metric, mistake, protocol, cost, bottleneck or form of claim that the answer is about"),
-    "data": _text("for trained models: the held-out rows used to compare them, and whether these are generated"),
-    "reason": _text(
-        "reason for the status, if one is given; for a bottleneck, the second bottleneck, or without a known "
-        "cause, the largest explained part with its share"
-    ),
+    "status": _text("status of the answer: one of the `statuses` of its kind"),
+    "device": _text("the device that the answer is about; empty if it compares devices"),
     "trials": _count("minimum number of ok trials, or seeds, that the answer is based on"),
     "corrected_for": _count(
         "number of comparisons for which the study's sentences that compare are corrected together"
     ),
-    "measured_on": _text("for a machine measured elsewhere: the date of the measurement"),
-    "published": _text("for a claim: the published value, or the tested range"),
-    "verdict": _text("for a claim: its verdict"),
     "caveats": _many("flags and caveats, the most important first; the reference of statuses and flags explains each"),
+    "sentence": _text("the answer in words, with its scope, its interval and its most important caveat"),
+    "fields": _text("the numbers and sides of the answer as JSON; the class of its kind in crossover.answers has each"),
 }

@@ -57,8 +57,6 @@ def test_a_claim_has_the_caveats_of_the_cells_that_it_rests_on(
     (found,) = records(run.claims)
     assert found["verdict"] != "no_data"
     assert found["caveats"] == caveats
-    (answer,) = [answer for answer in records(run.answers) if answer["kind"] == "claim"]
-    assert answer["caveats"] == caveats
 
 
 def test_a_summary_says_busy_once_a_study_and_beside_each_claim_and_explains_its_series(

@@ -18,10 +18,12 @@ import pandas as pd
 import pytest
 
 from crossover import thresholds as thresholds_reader
-from crossover.answers.statements import comparing_answers
+from crossover.answers.answer import group_alike, summed
+from crossover.answers.answers import read_answers
+from crossover.answers.machines import Bound
 from crossover.answers.thresholds import thresholds_of
+from crossover.answers.wording import amount_text
 from crossover.report.report import Run, write_report
-from crossover.report.templates import FILTERS, alike, amount_text, environment_of
 from crossover.statistics.cells import summarise
 from crossover.statistics.crossovers import crossovers_of
 from crossover.statistics.intervals import t_quantile
@@ -30,16 +32,15 @@ from crossover.statistics.ratios import ratios_of
 from crossover.statistics.references import NORMAL_QUANTILE, SPEEDUP_SPREAD, agreeing
 from crossover.statistics.roofs import bounds_of
 from crossover.tables.columns import COLUMNS
-from crossover.tables.frames import records
 from crossover.tables.references import Facts, Reference
 from crossover.tables.run_tables import RunTables, table_of
+from crossover.text import number_text
 from crossover.thresholds import read_thresholds, should_use_gpu
 from report_pages import CONFIG, TEMPLATES, study, tables_of
 
 Row = Callable[..., dict[str, Any]]
 SIZES = (100, 1000, 10_000)
 STUDY = "disc_depth"
-WORDS: Any = environment_of(TEMPLATES).get_template("words.j2").module
 FACTS = Facts("h200", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3", None, "Linux", "abc", None)
 
 
@@ -88,30 +89,34 @@ def with_reference(cpu_rows: Any, elsewhere: Any) -> RunTables:
     return tables(cpu_rows, elsewhere())
 
 
-def of_kind(run: RunTables, kind: str) -> list[dict[str, Any]]:
-    return [row for row in records(run.answers) if row["kind"] == kind]
+def of_kind(run: RunTables, kind: str) -> list[Any]:
+    return [answer for answer in read_answers(run.answers) if answer.kind == kind]
 
 
 def test_a_gpu_of_a_reference_is_compared_with_the_cpu_here(with_reference: RunTables) -> None:
     (answer,) = of_kind(with_reference, "reference")
-    assert (answer["main"], answer["status"], answer["machine"]) == (True, "bracketed", "h200")
-    assert (answer["winner"], answer["loser"]) == ("an H200", "this CPU")
-    assert answer["factor"] == pytest.approx(4)
-    assert answer["factor_low"] < 4 < answer["factor_high"]
+    assert (answer.main, answer.status, answer.machine) == (True, "bracketed", "h200")
+    assert (answer.winner, answer.loser) == ("an H200", "this CPU")
+    assert answer.pace == pytest.approx(4)
+    assert answer.pace_low < 4 < answer.pace_high
     # 2 ms as measured; 8 ms with this CPU, which takes four times as long as the reference's.
-    assert answer["value"] == pytest.approx(2000)
-    assert 100 < answer["low"] < 500 < 2000 < answer["high"] < 3000
-    assert answer["measured_on"] == "2026-11-23"
+    assert answer.crossover == pytest.approx(2000)
+    assert 100 < answer.crossover_low < 500 < 2000 < answer.crossover_high < 3000
+    assert answer.measured_on == "2026-11-23"
     assert not of_kind(with_reference, "crossover")
+
+
+NAMES = {"low": "crossover_low", "high": "crossover_high"}
 
 
 def test_a_crossover_with_a_reference_says_what_is_known(with_reference: RunTables) -> None:
     (answer,) = of_kind(with_reference, "reference")
-    low, high = (amount_text(answer[end], answer["unit"]) for end in ("low", "high"))
+    low, high = (amount_text(end, answer.unit) for end in (answer.crossover_low, answer.crossover_high))
     source = "estimated from its times elsewhere (2026-11-23) and this CPU"
 
     def said(**changes: Any) -> tuple[str, str]:
-        return WORDS.statement(answer | changes), WORDS.notes(answer | changes)
+        changed = replace(answer, **{NAMES.get(name, name): value for name, value in changes.items()})
+        return changed.statement(), changed.notes()
 
     assert said() == (
         "An H200 would be faster than this CPU above about 2,000 linear layers",
@@ -120,13 +125,13 @@ def test_a_crossover_with_a_reference_says_what_is_known(with_reference: RunTabl
     one_sided = f"95 % confidence; {source}"
     from_high = f"An H200 would be faster than this CPU from {high} linear layers up; below, this run cannot tell"
     up_to_low = f"This CPU is faster than an H200 up to {low} linear layers; above, this run cannot tell"
-    assert said(low=None) == said(low=answer["smallest"]) == (from_high, one_sided)
-    assert said(high=None) == said(high=answer["largest"]) == (up_to_low, one_sided)
+    assert said(low=None) == said(low=answer.smallest) == (from_high, one_sided)
+    assert said(high=None) == said(high=answer.largest) == (up_to_low, one_sided)
     untold = ("This run cannot tell whether an H200 would be faster than this CPU", source)
-    assert said(low=answer["smallest"], high=answer["largest"]) == untold
+    assert said(low=answer.smallest, high=answer.largest) == untold
     up_to_high = f"An H200 would be faster than this CPU up to {low} linear layers; above, this run cannot tell"
     assert said(status="reversed", high=None) == (up_to_high, one_sided)
-    single = {"low": None, "high": None, "bracket_high": answer["largest"], "bracket_low": None, "trials": 1}
+    single = {"low": None, "high": None, "bracket_high": answer.largest, "bracket_low": None, "trials": 1}
     at_largest = "An H200 would be faster than this CPU at 10,000 linear layers; below, this run cannot tell"
     assert said(**single) == (at_largest, source)
 
@@ -134,12 +139,13 @@ def test_a_crossover_with_a_reference_says_what_is_known(with_reference: RunTabl
 def test_a_summary_of_estimates_says_what_each_and_what_the_best_tells(with_reference: RunTables) -> None:
     (answer,) = of_kind(with_reference, "reference")
     gpu, cpu = "An H200 would be faster than this CPU", "This CPU is faster than an H200"
-    answer |= {"low": 700, "high": 2500}
-    other = answer | {"low": 300, "high": 2600, "value": 1500}
+    answer = replace(answer, crossover_low=700, crossover_high=2500)
+    other = replace(answer, crossover_low=300, crossover_high=2600, crossover=1500)
 
     def said(*changes: dict[str, Any]) -> list[str]:
-        groups = alike([each | change for change in changes for each in (answer, other)])
-        return [WORDS.summed(group) for group in groups]
+        named = [{NAMES[name]: value for name, value in change.items()} for change in changes]
+        groups = group_alike([replace(each, **change) for change in named for each in (answer, other)])
+        return [summed(group) for group in groups]
 
     within = "by series (intervals within 300 to 2,600 linear layers)"
     assert said({}) == [f"{gpu} above about 1,500 to 2,000 linear layers, {within}"]
@@ -150,15 +156,15 @@ def test_a_summary_of_estimates_says_what_each_and_what_the_best_tells(with_refe
     assert said({"low": None, "high": 2500}) == [f"{gpu} from 2,500 linear layers up; below, this run cannot tell"]
     assert said({"low": None}, {"high": None}) == [up, up_to]
     assert said({"low": 100, "high": 10_000}) == [f"This run cannot tell whether {gpu[:1].lower()}{gpu[1:]}"]
-    lead = {"status": "edge_tie", "low": None, "ratio_low": 2.0, "ratio_high": 3.0}
-    longer = answer | lead | {"reach": 1000, "ratio_low": 1.5}
-    (group,) = alike([longer, answer | lead | {"reach": 2000}])
-    assert WORDS.summed(group) == (
+    lead = replace(answer, status="edge_tie", crossover_low=None, ratio_low=2.0, ratio_high=3.0, reach=2000)
+    longer = replace(lead, reach=1000, ratio_low=1.5)
+    (group,) = group_alike([longer, lead])
+    assert summed(group) == (
         f"{gpu} from 2,000 linear layers up, 1.50 to 3.00x; below, this run cannot tell; in one series, from 1,000 "
         "linear layers"
     )
-    (group,) = alike([longer | {"status": "below_range"}, answer | lead | {"status": "below_range", "reach": 100}])
-    assert WORDS.summed(group) == f"{gpu} at every size measured, 1.50 to 3.00x"
+    (group,) = group_alike([replace(longer, status="below_range"), replace(lead, status="below_range", reach=100)])
+    assert summed(group) == f"{gpu} at every size measured, 1.50 to 3.00x"
 
 
 def test_estimates_that_disagree_are_said_to_disagree(row: Row, elsewhere: Any) -> None:
@@ -166,14 +172,14 @@ def test_estimates_that_disagree_are_said_to_disagree(row: Row, elsewhere: Any) 
     slow = trials(row, "cpu", lambda size: 2e-3 if size < 10_000 else 9e-3)
     run = tables([trial for trial in slow if trial["trial"] == 1], elsewhere())
     (answer,) = of_kind(run, "reference")
-    assert (answer["status"], answer["reason"]) == ("undecided", "estimates_disagree")
-    sentence = WORDS.statement(answer)
-    low, high = (FILTERS["number"](answer[f"ratio_{end}"]) for end in ("low", "high"))
+    assert (answer.status, answer.reason) == ("undecided", "estimates_disagree")
+    sentence = answer.statement()
+    low, high = map(number_text, (answer.ratio_low, answer.ratio_high))
     assert sentence == (
         "This run cannot tell from where an H200 would be faster than this CPU, since estimates of it contradict each "
         f"other: at 10,000 linear layers, they range from {low} to {high} times the speed of this CPU"
     )
-    assert answer["ratio_low"] < 1 < 4.5 < answer["ratio_high"]
+    assert answer.ratio_low < 1 < 4.5 < answer.ratio_high
 
 
 def test_what_a_reference_measured_is_given(cpu_rows: Any, elsewhere: Any) -> None:
@@ -181,13 +187,11 @@ def test_what_a_reference_measured_is_given(cpu_rows: Any, elsewhere: Any) -> No
     for figures in (["times"], ["latency"]):
         run = tables(cpu_rows, elsewhere(), figures=figures)
         (answer,) = of_kind(run, "elsewhere")
-        assert answer["value"] == pytest.approx(20)
-        assert (
-            WORDS.statement(answer) == "An H200 in its own host was 20.0x as fast as this CPU at 10,000 linear layers"
-        )
+        assert answer.ratio == pytest.approx(20)
+        assert answer.statement() == "An H200 in its own host was 20.0x as fast as this CPU at 10,000 linear layers"
         # e^(1.96 x 0.13) is 1.29; the trials add 2.3 % (2.776 x 1 % x sqrt(2 / 3)).
-        assert (answer["low"], answer["high"]) == pytest.approx((20 / 1.29 / 1.023, 20 * 1.29 * 1.023), rel=0.002)
-        assert WORDS.notes(answer).startswith("95 % CI 15.2 to 26.4, allowing for other hosts; measured beside its own")
+        assert (answer.ratio_low, answer.ratio_high) == pytest.approx((20 / 1.29 / 1.023, 20 * 1.29 * 1.023), rel=0.002)
+        assert answer.notes().startswith("95 % CI 15.2 to 26.4, allowing for other hosts; measured beside its own")
         assert not of_kind(run, "bound")
 
 
@@ -199,13 +203,13 @@ def test_a_gpu_elsewhere_that_is_not_significantly_faster_is_said_so(
     noisy = [trial | {"step_time_s": 2.08e-3 * 1.1 ** (trial["trial"] - 2)} for trial in cpu_rows]
     run = tables(noisy, elsewhere(), figures=figures)
     (answer,) = of_kind(run, "elsewhere")
-    assert answer["status"] == "inconclusive"
-    sentence = f"{WORDS.statement(answer)} ({WORDS.notes(answer)})"
+    assert answer.status == "inconclusive"
+    sentence = f"{answer.statement()} ({answer.notes()})"
     assert sentence.startswith("No significant difference between an H200 in its own host and this CPU at 10,000")
     assert "(none larger than" in sentence
     assert "95 % CI" not in sentence
-    states = comparing_answers(run.answers).set_index("kind").loc["elsewhere", "states_difference"]
-    assert not states
+    assert answer.compares
+    assert not answer.states_difference
 
 
 def test_ratios_to_gpus_elsewhere_are_corrected_with_all_that_a_study_says(cpu_rows: Any, elsewhere: Any) -> None:
@@ -214,14 +218,14 @@ def test_ratios_to_gpus_elsewhere_are_corrected_with_all_that_a_study_says(cpu_r
     The spread between hosts is added to the error of the trials, which has 2 x 2 degrees of freedom.
     """
     plain = of_kind(tables(cpu_rows, elsewhere()), "elsewhere")[0]
-    half_width, trials_here = math.log(plain["high"] / plain["low"]) / 2, plain["trials"]
+    half_width, trials_here = math.log(plain.ratio_high / plain.ratio_low) / 2, plain.trials
     error = math.log(1.01) * math.sqrt(2 / trials_here)
     of_trials = float(t_quantile(2 * (trials_here - 1))) * error
     assert half_width == pytest.approx(of_trials + NORMAL_QUANTILE * SPEEDUP_SPREAD, rel=1e-3)
     alike = [trial | {"step_time_s": 2e-3 * 1.01 ** (trial["trial"] - 2)} for trial in cpu_rows]
     (tied,) = of_kind(tables(alike, elsewhere(), figures=["latency"]), "elsewhere")
     (alone,) = of_kind(tables(alike, elsewhere()), "elsewhere")
-    assert tied["detectable"] < alone["detectable"]
+    assert tied.detectable < alone.detectable
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -231,13 +235,13 @@ def test_an_answer_from_a_busy_machine_says_so_first(row: Row, cpu_rows: Any, el
     run = tables(busy, elsewhere()) if there else tables(busy + trials(row, "cuda", lambda _: 2e-3))
     kinds = ("reference",) if there else ("crossover",)
     for answer in (answer for kind in kinds for answer in of_kind(run, kind)):
-        assert WORDS.statement(answer).startswith("On a busy machine: "), answer["kind"]
+        assert answer.statement().startswith("On a busy machine: "), answer.kind
     series = thresholds_of(run, "today")["thresholds"][-1]
     assert series["caveats"][0] == "busy_machine"
     quiet = [trial | {"flag_names": ["busy_host"] if trial["size"] == 100 else []} for trial in cpu_rows]
     calm = tables(quiet, elsewhere()) if there else tables(quiet + trials(row, "cuda", lambda _: 2e-3))
     for answer in (answer for kind in kinds for answer in of_kind(calm, kind)):
-        assert "busy_machine" not in answer["caveats"]
+        assert "busy_machine" not in answer.caveats
 
 
 FIRST_PLACES = "this CPU at 100 linear layers, the H200 at 10,000 linear layers"
@@ -258,8 +262,8 @@ def test_machines_are_ranked_by_time_or_money(
     rows = pd.DataFrame(cpu_rows + trials(row, "cuda", lambda _: 20e-3))
     run = tables_of(rows, {STUDY: study(steps_per_run=steps)}, prices=prices, references=[elsewhere()])
     (answer,) = of_kind(run, "ranking")
-    assert WORDS.statement(answer) == sentence
-    assert (answer["main"], answer["value"]) == (False, 3)
+    assert answer.statement() == sentence
+    assert (answer.main, answer.sides) == (False, 3)
     assert not of_kind(cpu_alone, "ranking")
 
 
@@ -270,10 +274,10 @@ def test_beside_its_only_cpu_gpus_elsewhere_have_no_ranking(with_reference: RunT
 
 
 def test_a_ranking_by_money_has_its_currency(row: Row, cpu_rows: Any, elsewhere: Any, tmp_path: Path) -> None:
-    prices = {"here": 0.01, "h200": 1.0}
     rows = pd.DataFrame(cpu_rows + trials(row, "cuda", lambda _: 50e-3))
+    prices = {"here": 0.01, "h200": 1.0, "currency": "EUR"}
     run = tables_of(rows, {STUDY: study()}, prices=prices, references=[elsewhere()])
-    config = {**CONFIG, "prices": prices | {"currency": "EUR"}}
+    config = {**CONFIG, "prices": prices}
     write_report(Run(run, {STUDY: study()}, config), tmp_path, TEMPLATES)
     for name, words in (
         ("summary.txt", "Cheapest (EUR): this CPU at every size"),
@@ -304,11 +308,11 @@ def test_a_lead_from_a_size_on_is_significant_at_all_larger_sizes(row: Row, here
         there = pd.DataFrame(side("cuda") + side("cpu")).assign(machine="h200").reindex(columns=list(COLUMNS))
         (answer,) = of_kind(tables(side("cpu"), Reference(FACTS, there)), "reference")
         # With a host a quarter slower the crossover is above 10; with one a quarter faster the GPU is ahead at 10, too.
-        assert (answer["status"], answer["low"], answer["high"]) == ("bracketed", None, 1000)
+        assert (answer.status, answer.crossover_low, answer.crossover_high) == ("bracketed", None, 1000)
         return
-    assert (answer["status"], answer["reach"]) == ("edge_tie", 10_000)
-    assert answer["near"] == [10, 4000]
-    assert answer["ratio_low"] == pytest.approx(4, rel=0.05)
+    assert (answer.status, answer.reach) == ("edge_tie", 10_000)
+    assert answer.caveat_at == [10, 4000]
+    assert answer.ratio_low == pytest.approx(4, rel=0.05)
 
 
 @pytest.mark.parametrize("change", [{"model_key": "other"}, {"batch_size": 7}, {"precision": "bf16"}, {"study": "s"}])
@@ -347,7 +351,7 @@ def test_claims_are_not_tested_on_a_reference(cpu_rows: Any, elsewhere: Any) -> 
 def test_with_a_gpu_here_devices_of_the_same_kind_are_compared(row: Row, cpu_rows: Any, elsewhere: Any) -> None:
     run = tables(cpu_rows + trials(row, "cuda", lambda _: 3e-3), elsewhere())
     assert not of_kind(run, "reference")
-    values = {answer["device"]: (answer["value"], answer["winner"]) for answer in of_kind(run, "set_up")}
+    values = {answer.device: (answer.ratio, answer.name_there) for answer in of_kind(run, "set_up")}
     assert values == {
         "cpu": (pytest.approx(4), "Xeon"),
         "cuda": (pytest.approx(1.5), "NVIDIA H200"),
@@ -594,7 +598,7 @@ class TestThresholds:
         (series,) = [entry for entry in read_back(run, tmp_path) if entry["gpu_measured_elsewhere"]]
         assert "throttled" in series["caveats"]
         (answer,) = of_kind(run, "reference")
-        assert "throttled" in answer["caveats"]
+        assert "throttled" in answer.caveats
         (series,) = [s for s in read_back(with_reference, tmp_path) if s["gpu_measured_elsewhere"]]
         assert "throttled" not in series["caveats"]
 
@@ -667,25 +671,24 @@ def test_the_roofs_of_a_reference_limit_its_speedup(
     assert highest["ratio"].tolist() == pytest.approx(ratios)
     assert (highest["ratio_low"] < highest["ratio"]).all()
     assert not of_kind(run, "reference")
-    assert of_kind(run, "crossover")[0]["main"]
+    assert of_kind(run, "crossover")[0].main
     answers = of_kind(run, "bound")
     if ratios[-1] > 100:  # such a limit says nothing
         assert not answers
         return
     (answer,) = answers
-    assert not answer["main"]
-    assert WORDS.notes(answer) == "a limit by the rates measured there, not an estimate: a step launches many kernels"
-    first, _, second = WORDS.statement(answer).partition("; ")
+    assert not answer.main
+    assert answer.notes() == "a limit by the rates measured there, not an estimate: a step launches many kernels"
+    first, _, second = answer.statement().partition("; ")
     assert first.startswith("The GPU of h200 would be at most ")
     assert first.endswith("x as fast as this CPU at 10,000 linear layers")
     starting = "up to 100 linear layers, the work takes less time there than launching one kernel"
     assert second == (starting if "launch" in roofs else "")
 
 
-def test_a_limit_says_where_launching_takes_longer_than_the_work(cpu_alone: RunTables) -> None:
-    answer = dict.fromkeys(cpu_alone.answers) | {"kind": "bound", "caveats": [], "value": 80.0}
-    answer |= {"bracket_low": 10_000.0, "reach": 10_000.0, "unit": "linear layers", "winner": "GPU of h200"}
-    assert WORDS.statement(answer) == (
+def test_a_limit_says_where_launching_takes_longer_than_the_work() -> None:
+    answer = Bound(ratio=80.0, x=10_000.0, launch_bound_up_to=10_000.0, unit="linear layers", gpu="GPU of h200")
+    assert answer.statement() == (
         "On the GPU of h200, the work of a step takes less time than launching one kernel, up to 10,000 linear layers: "
         "at most 80.0x as fast as this CPU"
     )

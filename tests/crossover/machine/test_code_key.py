@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from crossover.answers import vocabulary
+from crossover.answers.answers import KINDS as KINDS_OF_ANSWERS
 from crossover.claims.findings import REASONS, VERDICTS
 from crossover.config.claim_forms import FORMS
 from crossover.config.figure_kinds import FIGURE_KINDS
@@ -31,8 +32,8 @@ FOR_READERS = {
     "figures": set(FIGURE_KINDS),
     "claims": set(FORMS),
     "verdicts": {*VERDICTS, *REASONS},
-    "kinds of answers": set(vocabulary.KINDS),
-    "statuses of answers": set().union(*vocabulary.KINDS.values()),
+    "kinds of answers": set(KINDS_OF_ANSWERS),
+    "statuses of answers": {status for kind in KINDS_OF_ANSWERS.values() for status in kind.statuses},
     "crossovers": set(CROSSOVER_STATUSES),
     "caveats": set(vocabulary.CAVEATS) - set(FLAGS),
     "statuses in words": {text for word in STATUSES.values() for text in (word.meaning, word.remedy)},

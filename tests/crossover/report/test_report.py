@@ -16,7 +16,10 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 
-from crossover.answers.vocabulary import CAVEATS, KINDS
+from crossover.answers.answers import read_answers
+from crossover.answers.bottlenecks import Bottleneck
+from crossover.answers.comparisons import Ratio
+from crossover.answers.vocabulary import CAVEAT_WORDS, CAVEATS
 from crossover.claims.findings import REASONS
 from crossover.config.statuses import FLAGS
 from crossover.machine.invocation import ROOT, Checkout, Invocation
@@ -26,6 +29,7 @@ from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
 from crossover.tables.references import Facts, Reference
+from crossover.tables.registry import CAVEATS as CROSSOVER_CAVEATS
 from crossover.tables.run_tables import REPORT_FILES, TABLES
 from report_pages import CONFIG, INVOCATION, SVG, TEMPLATES, Page, study, tables_of, write_page
 
@@ -76,7 +80,7 @@ def page(rows: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Page:
 def test_a_first_answer_states_its_number_of_sizes(rows: pd.DataFrame, sizes: int, basis: str) -> None:
     first = rows[(rows["study"] == "widths") & (rows["trial"] == 1)]
     answers = tables_of(first, {"widths": study()}).answers
-    lines = first_answer(answers, measured=4, sizes=sizes, templates=TEMPLATES).splitlines()
+    lines = first_answer(answers, measured=4, sizes=sizes).splitlines()
     assert lines
     assert all(line.startswith(f"First answer, from {basis}: widths: ") for line in lines)
 
@@ -141,8 +145,8 @@ def test_each_summary_says_why_and_what_to_do(row: Row, tmp_path: Path, devices:
     ]
     page = write_page(pd.DataFrame(trials), tmp_path)
     why = WHY[devices[-1]]
-    (main,) = [row for row in records(page.tables.answers) if row["kind"] == "bottleneck" and row["main"]]
-    assert main["factor_low"] < main["factor"] < main["factor_high"]
+    (main,) = [one for one in read_answers(page.tables.answers) if isinstance(one, Bottleneck) and one.main]
+    assert main.gain_low < main.gain < main.gain_high
     assert f"<br>why, and what to do: {why}" in (page.folder / "summary.md").read_text()
     assert f"  why, and what to do: {why}" in (page.folder / "summary.txt").read_text()
     first_screen = page.path.read_text().partition('<div id="chart"')[0].replace("\u00a0", " ")
@@ -230,7 +234,7 @@ def test_what_is_unexplained_is_no_cause(row: Row, tmp_path: Path, work: tuple[f
     page = write_page(pd.DataFrame(trials), tmp_path)
     assert why in (page.folder / "summary.md").read_text()
     assert f"{why}\n" in (page.folder / "summary.txt").read_text()
-    assert not any(answer["winner"] for answer in records(page.tables.answers) if answer["kind"] == "bottleneck")
+    assert not any(one.remedy for one in read_answers(page.tables.answers) if isinstance(one, Bottleneck))
 
 
 def test_a_later_part_that_is_unexplained_is_no_cause(row: Row, tmp_path: Path) -> None:
@@ -316,11 +320,11 @@ def test_the_page_says_which_intervals_are_corrected(row: Row, tmp_path: Path) -
     tables = tables_of(pd.DataFrame(trials), studies)
     write_report(Run(tables, studies, CONFIG, [figure]), tmp_path, TEMPLATES, INVOCATION)
     (ratio,) = records(tables.ratios)
-    (answer,) = [answer for answer in records(tables.answers) if answer["kind"] == "ratio"]
-    assert answer["corrected_for"] == 2
+    (answer,) = [one for one in read_answers(tables.answers) if isinstance(one, Ratio)]
+    assert answer.corrected_for == 2
     error = math.log(1.2) * math.sqrt(2 / 3)
     assert math.log(ratio["ratio_high"] / ratio["ratio"]) == pytest.approx(2.776 * error, rel=1e-3)
-    assert answer["high"] == pytest.approx(ratio["ratio"] * math.exp(3.495 * error), rel=1e-3)
+    assert answer.ratio_high == pytest.approx(ratio["ratio"] * math.exp(3.495 * error), rel=1e-3)
     page = (tmp_path / "report.html").read_text()
     assert "Each interval is 95 % on its own; sentences are corrected for 2 comparisons.</figcaption>" in page
     assert "on its own" in TABLES["ratios"]["ratio_low"].doc
@@ -337,9 +341,8 @@ def test_the_speed_up_between_machines_says_that_its_interval_is_not_corrected(r
 
 
 def test_a_remedy_without_a_significant_gain_is_not_called_faster() -> None:
-    unsure = {"winner": "one thread", "factor": 1.1, "factor_low": 0.9, "factor_high": 1.3}
-    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
-    assert words.remedy(unsure) == "no significant gain from one thread (95 % CI 0.900 to 1.30)"
+    unsure = Bottleneck(remedy="one thread", gain=1.1, gain_low=0.9, gain_high=1.3)
+    assert unsure.gain_text() == "no significant gain from one thread (95 % CI 0.900 to 1.30)"
 
 
 def test_a_run_without_a_gpu_names_the_commands_for_a_machine_with_one(rows: pd.DataFrame, tmp_path: Path) -> None:
@@ -392,16 +395,10 @@ def test_the_page_of_a_model_that_does_not_use_its_size_has_no_crossover(rows: p
     assert [entry["study"] for entry in thresholds] == ["alone"]  # which has one size
 
 
-def test_every_kind_status_caveat_and_reason_has_a_wording() -> None:
-    """The other statuses do not affect the wording, or have that of a template's last branch."""
-    words = set(re.findall(r'"(\w+)"', (TEMPLATES / "words.j2").read_text()))
-    assert set(KINDS) - {"claim"} <= words
-    others = {"slower", "better", "worse", "none_found", "best", "measured", "unknown_capacity", "differ"}
-    others |= {"throughout", "not_found", "see_figures", "no_run"}
-    assert {status for statuses in KINDS.values() for status in statuses} - others <= words
-    assert set(CAVEATS) <= words
-    assert set(FLAGS) <= set(CAVEATS)
-    assert set(REASONS) <= words
+def test_every_caveat_and_reason_has_a_wording() -> None:
+    assert set(FLAGS) <= set(CAVEATS) <= {*CAVEAT_WORDS, *CROSSOVER_CAVEATS, "no_interval"}
+    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    assert set(words.REASONS) == set(REASONS)
 
 
 def test_many_answers_are_summarised(rows: pd.DataFrame, tmp_path: Path) -> None:

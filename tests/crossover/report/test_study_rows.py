@@ -2,45 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
 from typing import Any
 
 import pytest
 
+from crossover.answers.comparisons import Latency
+from crossover.answers.crossings import Best, Crossover, Reference
 from crossover.report.study_rows import bar_of, row_of
 from crossover.report.templates import environment_of
-from crossover.tables.registry import ANSWERS
 from report_pages import TEMPLATES
 
 WORDS: Any = environment_of(TEMPLATES).get_template("words.j2").module
 
 
-def answer(**columns: Any) -> dict[str, Any]:
-    """An answer with a crossover at 100 (80 to 120), for sizes from 1 to 10,000."""
-    plain = {
-        "kind": "crossover",
-        "machine": "here",
-        "series": "",
-        "status": "bracketed",
-        "value": 100.0,
-        "low": 80.0,
-        "high": 120.0,
-        "unit": "neurons",
-        "winner": "GPU",
-        "loser": "CPU",
-        "cost": "time",
-        "smallest": 1.0,
-        "largest": 10_000.0,
-        "near": [],
-        "caveats": [],
-        "trials": 3,
-    }
-    return dict.fromkeys(ANSWERS) | plain | columns
+PLAIN: dict[str, Any] = dict.fromkeys(entry.name for entry in fields(Crossover) if entry.default is MISSING) | {
+    "status": "bracketed",
+    "crossover": 100.0,
+    "crossover_low": 80.0,
+    "crossover_high": 120.0,
+    "unit": "neurons",
+    "winner": "GPU",
+    "loser": "CPU",
+    "cost": "time",
+    "smallest": 1.0,
+    "largest": 10_000.0,
+    "roots": [],
+    "caveat_at": [],
+    "trials": 3,
+}
+"""A crossover at 100 (80 to 120), for sizes from 1 to 10,000."""
 
 
-def best(**columns: Any) -> dict[str, Any]:
-    candidates = {"winner_configurations": ["one CUDA graph"], "loser_configurations": ["1 core"]}
-    moved = {"moved_status": "bracketed", "moved_from": 100.0}
-    return answer(kind="best", value=30.0, low=20.0, high=40.0, factor=0.3, **candidates) | moved | columns
+def answer(**changes: Any) -> Crossover:
+    return Crossover(**PLAIN | changes)
+
+
+def ends(low: float | None, high: float | None) -> dict[str, Any]:
+    return {"crossover_low": low, "crossover_high": high}
+
+
+def best(**changes: Any) -> Best:
+    configurations = {"winner_configurations": ["one CUDA graph"], "loser_configurations": ["1 core"]}
+    moved = {"moved_status": "bracketed", "moved_from": 100.0, "factor": 0.3}
+    place = {"crossover": 30.0, "crossover_low": 20.0, "crossover_high": 40.0}
+    return Best(**PLAIN | place | configurations | moved | changes)
 
 
 def claim(**columns: Any) -> dict[str, Any]:
@@ -59,14 +65,26 @@ def claim(**columns: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("columns", "sides", "shares"),
     [
-        ({"low": 10.0, "high": 100.0}, ["cpu", "inconclusive", "gpu"], [1 / 4, 1 / 4, 1 / 2]),
-        ({"low": None, "high": None, "bracket_low": 10, "bracket_high": 100}, ["cpu", "inconclusive", "gpu"], None),
-        ({"low": 0.5, "high": 100.0}, ["inconclusive", "gpu"], [1 / 2, 1 / 2]),
-        ({"status": "reversed", "low": 10.0, "high": 100.0}, ["gpu", "inconclusive", "cpu"], [1 / 4, 1 / 4, 1 / 2]),
+        (ends(10.0, 100.0), ["cpu", "inconclusive", "gpu"], [1 / 4, 1 / 4, 1 / 2]),
+        (
+            {"crossover_low": None, "crossover_high": None, "bracket_low": 10, "bracket_high": 100},
+            ["cpu", "inconclusive", "gpu"],
+            None,
+        ),
+        (ends(0.5, 100.0), ["inconclusive", "gpu"], [1 / 2, 1 / 2]),
+        (
+            ends(10.0, 100.0) | {"status": "reversed"},
+            ["gpu", "inconclusive", "cpu"],
+            [1 / 4, 1 / 4, 1 / 2],
+        ),
         ({"status": "below_range"}, ["gpu"], [1]),
-        ({"status": "edge_tie", "low": 100.0, "high": None, "reach": 100.0}, ["gpu", "inconclusive"], [1 / 2, 1 / 2]),
-        ({"status": "edge_tie", "low": None, "high": None, "reach": None}, ["inconclusive"], [1]),
-        ({"status": "multiple", "near": [10, 100]}, ["inconclusive"], [1]),
+        (
+            ends(100.0, None) | {"status": "edge_tie", "reach": 100.0},
+            ["gpu", "inconclusive"],
+            [1 / 2, 1 / 2],
+        ),
+        (ends(None, None) | {"status": "edge_tie", "reach": None}, ["inconclusive"], [1]),
+        ({"status": "multiple", "roots": [10, 100]}, ["inconclusive"], [1]),
         ({"smallest": None}, [], []),
         ({"cost": "energy"}, [], []),
     ],
@@ -102,8 +120,8 @@ def test_a_bar_of_two_settings_on_a_device_names_both() -> None:
 )
 def test_the_tuned_answer_is_shown_if_it_differs(columns: dict[str, Any], shown: bool) -> None:
     row = row_of([answer(), best(**columns)], [])
-    assert (row["tuned"] is not None) is shown
-    assert len(row["tuned_bar"]) == (0 if not shown else 1 if "status" in columns else 3)
+    assert (row.tuned is not None) is shown
+    assert len(row.tuned_bar) == (0 if not shown else 1 if "status" in columns else 3)
 
 
 def test_a_row_has_the_answer_its_interval_the_published_value_and_the_tuned_answer() -> None:
@@ -113,22 +131,22 @@ def test_a_row_has_the_answer_its_interval_the_published_value_and_the_tuned_ans
         claim(machine="there", published="5"),
         claim(published="90 to 110", verdict="reproduced"),
     ]
-    row = row_of([answer(series="resident"), answer(series="as published", value=200.0), best()], claims)
-    assert str(WORDS.row_text(row)) == ("resident: GPU faster above 100 neurons (95 % CI 80 to 120); first of 2 series")
+    row = row_of([answer(series="resident"), answer(series="as published", crossover=200.0), best()], claims)
+    assert row.text() == ("resident: GPU faster above 100 neurons (95 % CI 80 to 120); first of 2 series")
     assert str(WORDS.published(row)).startswith("published 90 to 110: ")
     of_range = {"claim": claim(published="tested: 90 to 110", verdict="reproduced"), "series": 1}
     assert str(WORDS.published(of_range)) == "tested: 90 to 110: ✓ reproduced"
-    assert str(WORDS.configurations(row["tuned"])) == "GPU: one CUDA graph; CPU: 1 core"
-    assert str(WORDS.tuned_text(row)) == "GPU faster above 30 neurons (95 % CI 20 to 40)"
+    assert row.tuned.configurations() == "GPU: one CUDA graph; CPU: 1 core"
+    assert row.tuned_text() == "GPU faster above 30 neurons (95 % CI 20 to 40)"
 
 
 @pytest.mark.parametrize(("device", "published"), [("CPU", None), ("GPU (NVIDIA H100)", "0.984")])
 def test_an_answer_has_the_published_value_of_its_own_device(device: str, published: str | None) -> None:
     row = row_of(
-        [answer(kind="latency", device=device)],
+        [Latency(status="single_trial", device=device)],
         [claim(form="ratio_below", condition="resident, GPU", published="0.984")],
     )
-    assert (row["claim"] or {}).get("published") == published
+    assert (row.claim or {}).get("published") == published
 
 
 SIGNS = {"sure_low": 50.0, "sure_high": 200.0}
@@ -138,17 +156,15 @@ SIGNS = {"sure_low": 50.0, "sure_high": 200.0}
     ("columns", "notes"),
     [
         (SIGNS, "95 % CI 80 to 120; significantly slower at 50, faster at 200"),
-        (SIGNS | {"low": 50.0}, "95 % CI 50 to 120; significantly slower at 50, faster at 200"),
-        (SIGNS | {"low": 50.0, "high": 200.0}, "95 % CI 50 to 200"),
+        (SIGNS | {"crossover_low": 50.0}, "95 % CI 50 to 120; significantly slower at 50, faster at 200"),
+        (SIGNS | {"crossover_low": 50.0, "crossover_high": 200.0}, "95 % CI 50 to 200"),
         (SIGNS | {"status": "reversed"}, "95 % CI 80 to 120; significantly faster at 50, slower at 200"),
         (SIGNS | {"cost": "energy"}, "95 % CI 80 to 120; significantly more at 50, less at 200"),
-        (
-            SIGNS | {"kind": "reference"},
-            "95 % CI 80 to 120; estimated from its times elsewhere (2026-11-23) and this CPU",
-        ),
     ],
 )
 def test_an_interval_is_followed_by_the_nearest_significant_sizes_beyond_it(
     columns: dict[str, Any], notes: str
 ) -> None:
-    assert str(WORDS.notes(answer(**{"measured_on": "2026-11-23"} | columns))) == notes
+    assert answer(**columns).notes() == notes
+    estimate = Reference(**PLAIN | columns | {"measured_on": "2026-11-23"})
+    assert "significantly" not in estimate.notes()

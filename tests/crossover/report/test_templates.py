@@ -7,17 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from crossover.answers.comparisons import Asked
+from crossover.answers.wording import interval_text, off_text, places_text, position_text, range_text
 from crossover.claims.findings import VERDICTS
-from crossover.report.templates import (
-    environment_of,
-    escaped_markdown,
-    in_code,
-    interval_text,
-    off_text,
-    places_text,
-    position_text,
-    range_text,
-)
+from crossover.report.templates import environment_of, escaped_markdown, in_code
 
 
 def test_positions_on_different_scales_each_have_a_unit() -> None:
@@ -79,5 +72,5 @@ def test_every_verdict_on_a_claim_has_words(source: str) -> None:
     ],
 )
 def test_memory_of_two_sides_is_compared_in_words(status: str, value: float, text: str) -> None:
-    values = {"quantity": "peak_allocated_bytes", "status": status, "value": value, "winner": "bf16", "loser": "fp32"}
-    assert worded("asked_ratio", values) == text
+    asked = Asked(status=status, metric="peak_allocated_bytes", ratio=value, winner="bf16", loser="fp32", place="")
+    assert asked.without_place([asked]) == text
