@@ -7,16 +7,16 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from crossover.answers.analysis import analyse
 from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.plan import plan_file
 from crossover.tables.columns import Training
 from crossover.tables.frames import read_table, write_run
 from crossover.tables.guards import HOST_COLUMNS, check_environments, check_hosts, check_keys, matching_rows
-from crossover.tables.references import read_reference
-from crossover.tables.roofs import read_roofs
+from crossover.tables.reference_files import read_reference
+from crossover.tables.roof_files import read_roofs
 from crossover.tables.rows import collect_searches
+from crossover.topics.analysis import analyse
 
 snakemake: Any  # injected by Snakemake
 

@@ -17,8 +17,6 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.answers.analysis import analyse
-from crossover.answers.thresholds import thresholds_of
 from crossover.config.options import new_parser
 from crossover.config.words import REFERENCE_FILES
 from crossover.errors import UserError, exit_with_status
@@ -37,12 +35,14 @@ from crossover.report.run_checks import (
     check_table,
     check_version,
 )
+from crossover.report.thresholds import thresholds_of
 from crossover.tables.columns import COLUMNS, Training
 from crossover.tables.frames import read_run, read_table, write_run
-from crossover.tables.references import facts_of, read_reference
-from crossover.tables.roofs import read_roofs_of
+from crossover.tables.reference_files import facts_of, read_reference
+from crossover.tables.roof_files import read_roofs_of
 from crossover.tables.rows import collect_rows, read_trials
 from crossover.tables.run_tables import TABLES
+from crossover.topics.analysis import analyse
 
 MEASUREMENTS = "measurements.parquet"
 

@@ -17,10 +17,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from crossover.compare.intervals import SLOWER
 from crossover.config.options import new_parser, refusal
 from crossover.errors import exit_with_status
 from crossover.files import atomic_path
-from crossover.report.compared_runs import (
+from crossover.tables.frames import write_csv
+from crossover.topics.gate.gate import COMPARABLE_IN, EXIT_STATUSES, gate_of
+from crossover.topics.gate.table import MARGIN, compare_runs
+from crossover.topics.gate.text import (
     comparison_text,
     gate_markdown,
     gate_notes,
@@ -28,10 +32,6 @@ from crossover.report.compared_runs import (
     read_identical,
     read_pair,
 )
-from crossover.statistics.gate import COMPARABLE_IN, EXIT_STATUSES, gate_of
-from crossover.statistics.intervals import SLOWER
-from crossover.statistics.run_comparison import MARGIN, compare_runs
-from crossover.tables.frames import write_csv
 
 
 def main(arguments: list[str]) -> int:

@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> None:
     from crossover.reading import read_json
     from crossover.report.run_checks import check_reference
     from crossover.tables.frames import read_table
-    from crossover.tables.references import with_cell_flags, write_reference
+    from crossover.tables.reference_files import with_cell_flags, write_reference
 
     run = read_json(options.results / "provenance.json", "provenance").get("run") or {}
     measurements, cells, roofs = (

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from crossover.answers.analysis import analyse
 from crossover.errors import logged
 from crossover.files import atomic_path
 from crossover.machine.turns import computing
@@ -12,8 +11,9 @@ from crossover.plan import plan_file
 from crossover.report.templates import first_answer
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.guards import matching_rows
-from crossover.tables.references import read_reference
+from crossover.tables.reference_files import read_reference
 from crossover.tables.run_tables import table_of
+from crossover.topics.analysis import analyse
 
 snakemake: Any  # injected by Snakemake
 

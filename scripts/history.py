@@ -10,10 +10,10 @@ from pathlib import Path
 
 from crossover.config.options import new_parser
 from crossover.errors import UserError, one_line_errors
-from crossover.figures.history import cell_name, draw_history
-from crossover.report.compared_runs import read_trials_of
-from crossover.statistics.history import LEAST_RUNS, LINE_AXES, history_of
 from crossover.tables.frames import records, write_csv
+from crossover.topics.gate.figures import cell_name, draw_history
+from crossover.topics.gate.history import LEAST_RUNS, LINE_AXES, history_of
+from crossover.topics.gate.text import read_trials_of
 
 
 def main(arguments: list[str]) -> None:

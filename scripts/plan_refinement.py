@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossover.claims.trials import trials_of_claims
+from crossover.compare.refinement import plan_stage
 from crossover.config.studies import Refinement
 from crossover.config.study import Study, study_of
 from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.plan.stages import write_stage
-from crossover.statistics.refinement import plan_stage
 from crossover.tables.guards import check_environments
 from crossover.tables.rows import collect_rows
+from crossover.topics.claims.trials import trials_of_claims
 
 snakemake: Any  # injected by Snakemake
 

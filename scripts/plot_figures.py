@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from crossover.errors import logged
-from crossover.figures.registry import draw_run
 from crossover.machine.turns import computing
 from crossover.plan import plan_file
+from crossover.report.figure_files import draw_run
 from crossover.tables.frames import read_run
 
 snakemake: Any  # injected by Snakemake

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from crossover.errors import logged
-from crossover.figures.registry import figures_of
 from crossover.machine.invocation import handed_down_invocation
 from crossover.machine.turns import computing
 from crossover.plan import plan_file
+from crossover.report.figure_files import figures_of
+from crossover.report.problems import list_problems
 from crossover.report.report import Run, write_report
-from crossover.statistics.problems import list_problems
 from crossover.tables.frames import read_run
 
 snakemake: Any  # injected by Snakemake

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from crossover.answers.analysis import analyse
 from crossover.config.study import Study, study_of
 from crossover.errors import UserError, one_line_errors
-from crossover.figures.registry import draw_run, figures_of
 from crossover.plan import plan_file
 from crossover.reading import UnreadableError, read_json
+from crossover.report.figure_files import draw_run, figures_of
+from crossover.report.problems import list_problems
 from crossover.report.provenance import read_provenances
 from crossover.report.report import Run, write_report
-from crossover.statistics.problems import list_problems
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.finished import finished_rows, finished_searches, missing_results
 from crossover.tables.frames import write_rows, write_run
 from crossover.tables.merged_runs import join_runs
-from crossover.tables.references import read_reference
-from crossover.tables.roofs import read_roofs_of
+from crossover.tables.reference_files import read_reference
+from crossover.tables.roof_files import read_roofs_of
 from crossover.tables.run_tables import table_of
+from crossover.topics.analysis import analyse
 
 TEMPLATES = Path(__file__).parents[1] / "report"
 

@@ -11,16 +11,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.answers.analysis import analyse
 from crossover.config.studies import MOST
 from crossover.config.study import Study
 from crossover.config.words import EXECUTIONS, PRECISIONS, PROTOCOLS
 from crossover.machine.invocation import ROOT, Checkout, Invocation
+from crossover.report.problems import list_problems
 from crossover.report.report import Run, write_report
-from crossover.statistics.problems import list_problems
 from crossover.tables.columns import Training, arrow_schema
-from crossover.tables.references import Reference
+from crossover.tables.reference_files import Reference
 from crossover.tables.run_tables import RunTables, table_of
+from crossover.topics.analysis import analyse
 
 TEMPLATES = Path(__file__).parents[1] / "report"
 INVOCATION = Invocation("snakemake --cores 1", str(ROOT), Checkout("d" * 40))

@@ -16,8 +16,8 @@ sys.path.insert(0, str(ROOT / "docs"))
 from reference_pages import pages  # noqa: E402
 
 from crossover import __version__  # noqa: E402
-from crossover.answers.vocabulary import CAVEATS  # noqa: E402
-from crossover.statistics.run_comparison import summary  # noqa: E402
+from crossover.topics.caveats import CAVEATS  # noqa: E402
+from crossover.topics.gate.table import summary  # noqa: E402
 
 PAGES = sorted(
     path

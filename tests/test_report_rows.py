@@ -18,7 +18,7 @@ from crossover.errors import UserError
 from crossover.plan import plan_file
 from crossover.tables.columns import COLUMNS, SCHEMA_VERSION, arrow_schema
 from crossover.tables.frames import read_table, write_rows
-from crossover.tables.references import write_reference
+from crossover.tables.reference_files import write_reference
 from report_pages import CONFIG, study
 
 Row = Callable[..., dict[str, Any]]

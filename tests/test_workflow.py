@@ -213,7 +213,7 @@ def other_workload_and_lost_row(workflow: WorkflowCopy) -> None:
 
 
 def other_title_and_statistics(workflow: WorkflowCopy) -> None:
-    append(workflow, "crossover/statistics/__init__.py", "CHANGED = True\n")
+    append(workflow, "crossover/compare/__init__.py", "CHANGED = True\n")
     workflow.edit("studies/disc_depth", title="Another title")
 
 

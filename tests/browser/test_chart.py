@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.interpolate import PchipInterpolator
 
 from crossover.tables.columns import COLUMNS
-from crossover.tables.references import Facts, Reference
+from crossover.tables.reference_files import Facts, Reference
 from opened_page import Open, Opened
 from report_pages import Page, write_page
 

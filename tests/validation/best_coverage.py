@@ -11,12 +11,12 @@ import pandas as pd
 from crossover_coverage import SMALLEST, SPAN, coverage_table, first_grid, judged
 from simulation import PROCESS_SD, SHAPES
 
+from crossover.compare.best import Candidate, CandidatesAtSizes
+from crossover.compare.crossover import Crossover, crossover_of
+from crossover.compare.crossover_curve import advantages_of_cells
+from crossover.compare.intervals import Floats
+from crossover.compare.refinement import plan_refinement, trials_of_candidates
 from crossover.config.studies import PRESETS, Refinement
-from crossover.statistics.best import Candidate, CandidatesAtSizes
-from crossover.statistics.crossover import Crossover, crossover_of
-from crossover.statistics.crossover_curve import advantages_of_cells
-from crossover.statistics.intervals import Floats
-from crossover.statistics.refinement import plan_refinement, trials_of_candidates
 
 EQUAL, NEAR, CROSSING, NO_DEVICE = "equal", "near", "crossing", "no_device"
 """How candidates differ; with NO_DEVICE, all candidates of both devices take the same time."""

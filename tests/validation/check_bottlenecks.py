@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from crossover.compare.cells import summarise
 from crossover.config.options import DEVICE_CHOICES, device, new_parser
 from crossover.config.words import is_cpu
-from crossover.statistics.bottlenecks import with_bottlenecks
-from crossover.statistics.cells import summarise
-from crossover.statistics.roofs import with_roofs
 from crossover.tables.registry import BOTTLENECKS
-from crossover.tables.roofs import read_roofs
+from crossover.tables.roof_files import read_roofs
 from crossover.tables.rows import collect_rows
+from crossover.topics.bottlenecks.bounds import with_roofs
+from crossover.topics.bottlenecks.table import with_bottlenecks
 from planting import plant
 
 PLANTED_STEPS = Path(__file__).with_name("planted_steps.py")

@@ -12,14 +12,14 @@ import pandas as pd
 from crossover_coverage import medians
 from simulation import NOISES, Machine, crossing_at, simulate_cases, simulation_options
 
-from crossover.claims.claims import check_claims
-from crossover.claims.findings import VERDICTS
+from crossover.compare.intervals import Floats
+from crossover.compare.lines import crossovers_of
 from crossover.config.words import BASELINE
-from crossover.statistics.crossovers import crossovers_of
-from crossover.statistics.intervals import Floats
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import write_csv
 from crossover.tables.run_tables import run_tables
+from crossover.topics.claims.findings import VERDICTS
+from crossover.topics.claims.table import check_claims
 from report_pages import study
 
 SIZES = tuple(8 * 2**power for power in range(11))

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from simulation import simulate_cases, simulation_options
 
-from crossover.statistics.gate import EXIT_STATUSES, Gate, gate_of
-from crossover.statistics.intervals import Floats
+from crossover.compare.intervals import Floats
 from crossover.tables.frames import write_csv
 from crossover.tables.registry import CELL_AXES
+from crossover.topics.gate.gate import EXIT_STATUSES, Gate, gate_of
 
 CELLS, PLANTED = 20, 8
 """Number of cells, and the size of the cell that a slowdown is planted in."""

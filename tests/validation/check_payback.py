@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from simulation import simulate_cases, simulation_options
 
-from crossover.statistics.crossover_curve import advantages_of_cells
-from crossover.statistics.intervals import Interval
-from crossover.statistics.payback import Jobs, payback
+from crossover.compare.crossover_curve import advantages_of_cells
+from crossover.compare.intervals import Interval
+from crossover.compare.payback import Jobs, payback
 from crossover.tables.frames import write_csv
 
 STARTUP_S = 2.5

@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 from simulation import simulate_cases, simulation_options
 
+from crossover.compare.cells import CostMeans, means_of, summarise
+from crossover.compare.intervals import Floats
 from crossover.config.words import HERE, is_cpu
-from crossover.statistics.cells import CostMeans, means_of, summarise
-from crossover.statistics.intervals import Floats
-from crossover.statistics.machines import Side, Standing, machines_of, standings_along
-from crossover.statistics.references import EAGER_SPREAD
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import write_csv
 from crossover.tables.registry import CELL_AXES
+from crossover.topics.ranking.table import Side, Standing, machines_of, standings_along
+from crossover.topics.references.table import EAGER_SPREAD
 
 MERGED, REFERENCES = "merged runs", "references"
 EQUAL, HOSTS, APART, CROSSING = "equal", "hosts differ", "1.1x apart", "crossing"

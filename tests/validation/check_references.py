@@ -13,15 +13,15 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.compare.crossover import ESTIMATED
+from crossover.compare.lines import crossovers_of, table_of_lines
 from crossover.config.options import new_parser
 from crossover.config.words import HERE, is_cpu
 from crossover.errors import UserError
-from crossover.statistics.crossover import ESTIMATED
-from crossover.statistics.crossovers import crossovers_of, table_of_lines
-from crossover.statistics.references import agreeing, compared_with_references
 from crossover.tables.frames import headline_rows, records, rows_with
-from crossover.tables.references import Reference, read_reference
+from crossover.tables.reference_files import Reference, read_reference
 from crossover.tables.registry import SERIES_AXES
+from crossover.topics.references.table import agreeing, compared_with_references
 
 SERIES = [axis for axis in SERIES_AXES if axis != "machine"]
 DECIDED = ("bracketed", "reversed", "below_range", "above_range")

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from simulation import KINKS, NOISES, SHAPES, SPREADS, STAIRS, STEPS, Machine, crossing_at, true_crossings
 
+from crossover.compare.crossover import Crossover, crossover_of
+from crossover.compare.crossover_curve import advantages_of_cells
+from crossover.compare.intervals import Floats
+from crossover.compare.refinement import plan_refinement
 from crossover.config.studies import PRESETS, Refinement
-from crossover.statistics.crossover import Crossover, crossover_of
-from crossover.statistics.crossover_curve import advantages_of_cells
-from crossover.statistics.intervals import Floats
-from crossover.statistics.refinement import plan_refinement
 
 SMALLEST = 8
 SPAN = 260

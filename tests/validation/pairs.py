@@ -20,6 +20,7 @@ import pandas as pd
 from safetensors.numpy import save_file
 from scipy import stats
 
+from crossover.compare.intervals import CONFIDENCE, compared, paired_ratio
 from crossover.config.configuration import read_configuration
 from crossover.config.options import device, new_parser, positive
 from crossover.config.studies import Cell
@@ -28,7 +29,6 @@ from crossover.datasets import MAKERS
 from crossover.errors import UserError
 from crossover.files import atomic_path
 from crossover.reading import read_arrow
-from crossover.statistics.intervals import CONFIDENCE, compared, paired_ratio
 from crossover.tables.frames import read_csv, write_csv
 from trials import axis_options
 

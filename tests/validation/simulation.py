@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy import signal
 
+from crossover.compare.intervals import Floats
 from crossover.config.options import new_parser, positive, seed
-from crossover.statistics.intervals import Floats
 
 SAMPLES = 100
 """Samples of a trial; the estimator takes their median."""

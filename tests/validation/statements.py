@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from crossover.answers.analysis import analyse
-from crossover.answers.answers import read_answers
 from crossover.config.configuration import read_configuration
 from crossover.config.studies import Cell
 from crossover.config.study import Study, cells_of_candidates
 from crossover.config.words import is_cpu
-from crossover.statistics.latencies import MISTAKES, RIGHT
 from crossover.tables.columns import COLUMNS, Training, arrow_schema
 from crossover.tables.run_tables import RunTables, table_of
+from crossover.topics.analysis import analyse
+from crossover.topics.answers import read_answers
+from crossover.topics.latency.table import MISTAKES, RIGHT
 
 CONFIG = Path(__file__).parents[2] / "config"
 DEVICES = ("cpu", "cuda")

@@ -21,8 +21,8 @@ from best_coverage import (
 )
 from crossover_coverage import first_grid
 
+from crossover.compare.lines import crossovers_of
 from crossover.config.studies import Refinement
-from crossover.statistics.crossovers import crossovers_of
 from crossover.tables.frames import records
 from report_pages import study
 

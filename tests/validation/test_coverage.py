@@ -28,8 +28,8 @@ from crossover_coverage import (
 )
 from simulation import MIDDLE, SPREADS, Machine, Spread, crossing_at
 
-from crossover.answers.answers import read_answers
 from crossover.config.studies import PRESETS, Refinement
+from crossover.topics.answers import read_answers
 from report_pages import tables_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from check_rankings import APART, CROSSING, EQUAL, HOSTS, MERGED, REFERENCES, RankingCase, ranking_rows
 
-from crossover.statistics import machines
+from crossover.topics.ranking import table as machines
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from check_references import predictions
 
 from crossover.errors import UserError
 from crossover.tables.columns import COLUMNS
-from crossover.tables.references import Reference, write_reference
+from crossover.tables.reference_files import Reference, write_reference
 
 Row = Callable[..., dict[str, Any]]
 FACTS = {"cpu_model": "Xeon", "physical_cores": 16, "torch_version": "2", "python_version": "3", "model_key": "key"}

@@ -15,10 +15,9 @@ import pytest
 from check_scale import make_grid, run_measured
 from statements import null_rows, report_on, studies_of
 
-from crossover.answers.crossings import Crossover
-from crossover.answers.crossovers import _said_once
 from crossover.config.study import Study
 from crossover.errors import UserError
+from crossover.topics.crossovers.answers import Crossover, _said_once
 
 CODE = """
 import subprocess, sys, time

@@ -7,9 +7,9 @@ import pytest
 from check_statements import StatementsCase, statement_rows
 from statements import false_statements, null_rows, report_on, studies_of
 
-from crossover.answers.answers import read_answers
-from crossover.answers.statements import expected_false
-from crossover.statistics.intervals import FALSE_PER_STUDY
+from crossover.compare.intervals import FALSE_PER_STUDY
+from crossover.topics.answers import read_answers
+from crossover.topics.correction import expected_false
 
 
 def test_a_report_on_equal_sides_states_few_differences() -> None:

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection
 
 FIGURE_KINDS = {
-    "comparison": "comparison",
-    "energy": "over_axis",
-    "host_share": "over_axis",
-    "latency": "latency",
-    "machines": "over_axis",
-    "map": "speedup_map",
-    "memory": "bars",
-    "precisions": "over_axis",
-    "roofline": "scatter",
-    "speedups": "over_axis",
-    "throughput": "over_axis",
-    "time_split": "bars",
-    "times": "over_axis",
-    "trade_off": "scatter",
-    "utilisation": "over_axis",
+    "comparison": "topics.claims.figures",
+    "energy": "report.figures.over_axis",
+    "host_share": "topics.bottlenecks.figures",
+    "latency": "topics.latency.figures",
+    "machines": "topics.ranking.figures",
+    "map": "report.figures.speedup_map",
+    "memory": "topics.memory.figures",
+    "precisions": "report.figures.over_axis",
+    "roofline": "topics.bottlenecks.figures",
+    "speedups": "report.figures.over_axis",
+    "throughput": "report.figures.over_axis",
+    "time_split": "topics.bottlenecks.figures",
+    "times": "report.figures.over_axis",
+    "trade_off": "report.figures.trade_off",
+    "utilisation": "report.figures.over_axis",
 }
-"""The module of `crossover.figures` that defines each kind, as a `Kind` of its name in capitals."""
+"""The module of `crossover` that defines each kind, as a `Kind` of its name in capitals."""
 
 CROSSOVER_FIGURES = {"times", "speedups"}
 

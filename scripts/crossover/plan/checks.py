@@ -21,7 +21,7 @@ from crossover.machine.turns import turn_of_others
 from crossover.plan.jobs import resources_of
 from crossover.plan.run_plan import Classes
 from crossover.reading import read_json
-from crossover.tables.references import FACTS_FILE, read_facts
+from crossover.tables.reference_files import FACTS_FILE, read_facts
 from crossover.tables.registry import claim_metrics
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")

@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.answers.wording import amount_text, interval_text
+from crossover.compare.intervals import ENDS, ONE_TRIAL_LEAD, t_quantile
+from crossover.compare.pairings import REFERENCE
+from crossover.compare.payback import Jobs, startups_of
+from crossover.compare.ratios import sign_of
 from crossover.config.published_rows import PLACES
 from crossover.config.statuses import STATUSES
 from crossover.config.study import Study, steps_of_run
 from crossover.config.words import BASELINE, CPU_THREADS, HERE, X_AXES, series_axes
-from crossover.figures.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
-from crossover.figures.view import published_series, published_table, with_places
-from crossover.statistics.bottlenecks import is_hidden_by_load
-from crossover.statistics.intervals import ENDS, ONE_TRIAL_LEAD, t_quantile
-from crossover.statistics.payback import Jobs, startups_of
-from crossover.statistics.ratios import sign_of
-from crossover.statistics.references import PAIR as REFERENCE
+from crossover.drawing.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
+from crossover.drawing.view import published_series, published_table, with_places
 from crossover.tables.frames import headline_rows, of_study, records, rows_with
 from crossover.tables.labels import axis_label, device_label, side_word
 from crossover.tables.registry import CELL_AXES, SPLIT, SUMMARIES, Column
 from crossover.tables.run_tables import RunTables
 from crossover.text import SINGULAR
+from crossover.topics.bottlenecks.table import is_hidden_by_load
+from crossover.topics.wording import amount_text, interval_text
 
 DIGITS = 8
 """Significant digits of floats."""

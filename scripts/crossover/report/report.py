@@ -19,36 +19,37 @@ from urllib.parse import quote
 import pandas as pd
 from markupsafe import Markup
 
-from crossover.answers.answer import Answer
-from crossover.answers.answers import by_relevance, read_answers
-from crossover.answers.bottlenecks import Bottleneck
-from crossover.answers.crossings import Crossover, Reference
-from crossover.answers.machines import ranked_series
-from crossover.answers.statements import expected_false
-from crossover.answers.thresholds import thresholds_of
-from crossover.claims.findings import NO_DATA
+from crossover.compare.intervals import ENDS, interval_of
 from crossover.config.statuses import DISTURBED, FLAGS
 from crossover.config.study import Study
 from crossover.config.words import BASELINE, DIRTY, HERE, X_AXES, is_cpu
+from crossover.drawing.style import SPLIT_COLOURS
+from crossover.drawing.view import ALL_TOGETHER
 from crossover.errors import shown_path
-from crossover.figures.registry import FIGURES
-from crossover.figures.style import SPLIT_COLOURS
-from crossover.figures.view import ALL_TOGETHER
 from crossover.files import atomic_path, sha256_of
 from crossover.machine.invocation import Invocation
 from crossover.reading import read_text
+from crossover.report.figure_files import FIGURES
 from crossover.report.page_data import is_analysed, page_data
+from crossover.report.problems import FLAGGED
 from crossover.report.provenance import differing_software, hosts_elsewhere, provenance
 from crossover.report.study_rows import first_of, has_crossover, main_answers, row_of
 from crossover.report.templates import environment_of
-from crossover.statistics.intervals import ENDS, interval_of
-from crossover.statistics.machines import shown_column
-from crossover.statistics.problems import FLAGGED
+from crossover.report.thresholds import thresholds_of
 from crossover.tables.frames import records, with_x_axes
 from crossover.tables.labels import machine_side, name_by, side_word, varying
-from crossover.tables.references import facts_of
+from crossover.tables.reference_files import facts_of
 from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, SPLIT
 from crossover.tables.run_tables import REPORT_FILES, TABLE_NAMES, RunTables
+from crossover.topics.answer import Answer
+from crossover.topics.answers import by_relevance, read_answers
+from crossover.topics.bottlenecks.answers import Bottleneck
+from crossover.topics.claims.findings import NO_DATA
+from crossover.topics.correction import expected_false
+from crossover.topics.crossovers.answers import Crossover
+from crossover.topics.ranking.answers import ranked_series
+from crossover.topics.ranking.table import shown_column
+from crossover.topics.references.answers import Reference
 
 SAFE = " !'$()*+,-./:;=?@_~"
 """Characters that are not escaped in a data URI."""

@@ -25,7 +25,7 @@ from crossover.errors import UserError, shown_text
 from crossover.files import sha256_of
 from crossover.reading import UnreadableError, read_json, read_text
 from crossover.tables.frames import read_arrow_table, read_csv, records, write_csv
-from crossover.tables.references import CHECKSUM, read_reference
+from crossover.tables.reference_files import CHECKSUM, read_reference
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import REPORT_FILES, TABLE_NAMES
 

@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crossover.answers.answer import Answer
-from crossover.answers.comparisons import Asked, StepTime
-from crossover.answers.crossings import CROSSED, LEADS, Best, Crossover
 from crossover.tables.labels import DEVICE_WORDS
 from crossover.tables.registry import METHODS
 from crossover.text import seconds_text
+from crossover.topics.answer import Answer
+from crossover.topics.asked import Asked
+from crossover.topics.candidates import Best
+from crossover.topics.comparisons import StepTime
+from crossover.topics.crossovers.answers import CROSSED, LEADS, Crossover
 
 
 def main_answers(answers: Sequence[Answer]) -> list[Answer]:

@@ -16,15 +16,15 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from crossover.answers.answer import group_alike, of_series, summed
-from crossover.answers.answers import read_answers
-from crossover.answers.vocabulary import CAVEAT_WORDS
-from crossover.answers.wording import amount_text, ends_text, signed_text, span_text
 from crossover.config.statuses import FLAGS, STATUSES
 from crossover.report.provenance import DOCS, GROUPS
 from crossover.report.study_rows import main_answers, row_of
 from crossover.tables.labels import metric_title
 from crossover.text import bytes_text, number_text, percent_text, seconds_text, spaced
+from crossover.topics.answer import group_alike, of_series, summed
+from crossover.topics.answers import read_answers
+from crossover.topics.caveats import CAVEAT_WORDS
+from crossover.topics.wording import amount_text, ends_text, signed_text, span_text
 
 
 def first_answer(answers: pd.DataFrame, measured: int, sizes: int) -> str:

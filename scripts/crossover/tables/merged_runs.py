@@ -13,7 +13,7 @@ from crossover.config.words import HERE
 from crossover.errors import UserError
 from crossover.tables.frames import read_arrow_table
 from crossover.tables.guards import check_environments
-from crossover.tables.roofs import read_roofs_of
+from crossover.tables.roof_files import read_roofs_of
 from crossover.tables.rows import collect_rows, with_column
 from crossover.text import shortened
 

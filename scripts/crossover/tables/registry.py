@@ -644,7 +644,7 @@ CLAIMS = {
     "x_axis": _text("x axis of a crossover; empty for other forms, or without rows"),
     "unit": _text("unit of a crossover, such as parameters or the name of the size"),
     "verdict": _text("reproduced, compatible, differs, inconclusive, or no_data"),
-    "reason": _text("reason for the verdict, one of `REASONS` in crossover.claims.findings"),
+    "reason": _text("reason for the verdict, one of `REASONS` in crossover.topics.claims.findings"),
     "place": _text("size, cell or value that the reason is about"),
     "caveats": _many("flags and caveats of the cells that the verdict rests on, the most important first"),
 }
@@ -653,7 +653,7 @@ ANSWERS = {
     "study": _text("name of the study"),
     "machine": _text("machine that the answer is about; of two machines, the contender's"),
     "series": _text("the axes by which the answer's series differs from the study's others"),
-    "kind": _text("kind of answer: one of `KINDS` in crossover.answers.answers"),
+    "kind": _text("kind of answer: one of `KINDS` in crossover.topics.answer"),
     "main": Column("whether the answer is one of the study's main answers", dtype="bool"),
     "status": _text("status of the answer: one of the `statuses` of its kind"),
     "device": _text("the device that the answer is about; empty if it compares devices"),
@@ -663,5 +663,5 @@ ANSWERS = {
     ),
     "caveats": _many("flags and caveats, the most important first; the reference of statuses and flags explains each"),
     "sentence": _text("the answer in words, with its scope, its interval and its most important caveat"),
-    "fields": _text("the numbers and sides of the answer as JSON; the class of its kind in crossover.answers has each"),
+    "fields": _text("the numbers and sides of the answer as JSON; the class of its kind in crossover.topics has each"),
 }

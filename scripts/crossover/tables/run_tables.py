@@ -49,7 +49,7 @@ class RunTables:
     claims: pd.DataFrame = _table(registry.CLAIMS, "a claim and machine, with the verdict")
     answers: pd.DataFrame = _table(registry.ANSWERS, "an answer")
     means: Any = field(default_factory=dict, kw_only=True)
-    """The result of `crossover.statistics.cells.means_of`, for all cells; empty in tables that were read from files."""
+    """The result of `crossover.compare.cells.means_of`, for all cells; empty in tables that were read from files."""
 
     def of_study(self, study: str) -> RunTables:
         """The tables with the rows of one study, and all roofs."""

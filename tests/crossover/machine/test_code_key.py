@@ -13,9 +13,6 @@ from typing import Any
 
 import pytest
 
-from crossover.answers import vocabulary
-from crossover.answers.answers import KINDS as KINDS_OF_ANSWERS
-from crossover.claims.findings import REASONS, VERDICTS
 from crossover.config.claim_forms import FORMS
 from crossover.config.figure_kinds import FIGURE_KINDS
 from crossover.config.models import Model, Table
@@ -25,6 +22,9 @@ from crossover.machine import code_key
 from crossover.machine.code_key import LIBRARY, Modules, code_of, digests_of
 from crossover.machine.installed import version_of
 from crossover.tables.registry import CROSSOVER_STATUSES
+from crossover.topics import caveats as vocabulary
+from crossover.topics.answers import KINDS as KINDS_OF_ANSWERS
+from crossover.topics.claims.findings import REASONS, VERDICTS
 from trials import trial_job, write_points
 
 MEASUREMENT = "crossover/measurement"

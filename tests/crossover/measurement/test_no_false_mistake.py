@@ -12,7 +12,7 @@ import pytest
 from scipy.signal import lfilter
 
 from crossover.measurement.clock.latency import TURN_STEPS, Method, correct_methods, measure_latencies, time_cold
-from crossover.statistics.latencies import COLD, MISTAKES, RIGHT, latencies_of
+from crossover.topics.latency.table import COLD, MISTAKES, RIGHT, latencies_of
 from fake_device import MICROSECOND, FakeDevice
 
 pytestmark = pytest.mark.usefixtures("light_heap")

@@ -19,7 +19,7 @@ from crossover.measurement.process.child import do
 from crossover.measurement.process.jobs import Job, Outcome
 from crossover.measurement.step.devices import open_device
 from crossover.tables.registry import ROOF_KINDS
-from crossover.tables.roofs import Roofs, read_roofs
+from crossover.tables.roof_files import Roofs, read_roofs
 from plans import jobs
 
 ROWS, WORKING_SETS = (8, 16), (2**12, 2**14)

@@ -24,7 +24,7 @@ from crossover.plan.checks import (
     reference_folders,
     unused_prices,
 )
-from crossover.tables.references import Facts, write_facts
+from crossover.tables.reference_files import Facts, write_facts
 from plans import CLASSES, HERE, KNOWN_NODES, UNKNOWN_NODES, configured
 
 

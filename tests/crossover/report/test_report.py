@@ -16,11 +16,6 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 
-from crossover.answers.answers import read_answers
-from crossover.answers.bottlenecks import Bottleneck
-from crossover.answers.comparisons import Ratio
-from crossover.answers.vocabulary import CAVEAT_WORDS, CAVEATS
-from crossover.claims.findings import REASONS
 from crossover.config.statuses import FLAGS
 from crossover.machine.invocation import ROOT, Checkout, Invocation
 from crossover.report.page_data import is_analysed
@@ -28,9 +23,14 @@ from crossover.report.report import Run, write_report
 from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
-from crossover.tables.references import Facts, Reference
+from crossover.tables.reference_files import Facts, Reference
 from crossover.tables.registry import CAVEATS as CROSSOVER_CAVEATS
 from crossover.tables.run_tables import REPORT_FILES, TABLES
+from crossover.topics.answers import read_answers
+from crossover.topics.bottlenecks.answers import Bottleneck
+from crossover.topics.caveats import CAVEAT_WORDS, CAVEATS
+from crossover.topics.claims.findings import REASONS
+from crossover.topics.comparisons import Ratio
 from report_pages import CONFIG, INVOCATION, SVG, TEMPLATES, Page, study, tables_of, write_page
 
 Row = Callable[..., dict[str, Any]]

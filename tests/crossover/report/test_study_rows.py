@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from crossover.answers.comparisons import Latency
-from crossover.answers.crossings import Best, Crossover, Reference
 from crossover.report.study_rows import bar_of, row_of
 from crossover.report.templates import environment_of
+from crossover.topics.candidates import Best
+from crossover.topics.crossovers.answers import Crossover
+from crossover.topics.latency.answers import Latency
+from crossover.topics.references.answers import Reference
 from report_pages import TEMPLATES
 
 WORDS: Any = environment_of(TEMPLATES).get_template("words.j2").module

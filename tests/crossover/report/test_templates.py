@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from crossover.answers.comparisons import Asked
-from crossover.answers.wording import interval_text, off_text, places_text, position_text, range_text
-from crossover.claims.findings import VERDICTS
 from crossover.report.templates import environment_of, escaped_markdown, in_code
+from crossover.topics.asked import Asked
+from crossover.topics.claims.findings import VERDICTS
+from crossover.topics.wording import interval_text, off_text, places_text, position_text, range_text
 
 
 def test_positions_on_different_scales_each_have_a_unit() -> None:

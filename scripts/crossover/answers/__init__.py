@@ -1,1 +1,0 @@
-"""Answers computed from the tables of a run, each with its sentence."""

@@ -1,1 +1,0 @@
-"""Published statements, checked against the measurements."""

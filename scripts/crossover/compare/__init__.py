@@ -1,0 +1,1 @@
+"""From rows to numbers: intervals, pairs, ratios, crossovers and refinement."""

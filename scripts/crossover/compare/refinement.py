@@ -1,0 +1,245 @@
+"""Decide what to measure next to narrow a crossover down: first sizes within its bracket, then more trials."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from crossover.compare.best import (
+    CANDIDATE_AXES,
+    Candidate,
+    CandidatesAtSizes,
+    CandidatesByStudy,
+    best_series,
+    of_own_grid,
+)
+from crossover.compare.crossover import Crossover
+from crossover.compare.lines import Interpolation
+from crossover.compare.pairings import Pairing, XAxes, pairings
+from crossover.config.studies import Cell, Refinement
+from crossover.config.words import BASELINE, CPU_THREADS, X_AXES
+from crossover.config.workloads import workload_traits
+from crossover.tables.frames import studies_with_idle_size, x_axes_of
+
+REFINED = ("bracketed", "reversed")
+"""Statuses with a single bracket, which can be refined."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The sizes and trials that a stage adds for both sides of a pair."""
+
+    decision: str
+    """bisect or add_trials, or why nothing is added: no_bracket, noisy, no_size_left, done, narrow_enough, decided."""
+    sizes: tuple[int, ...] = ()
+    """New sizes, which get the initial number of trials."""
+    trials: Mapping[int, int] = field(default_factory=dict)
+    """Total number of trials, by size, for sizes that were measured before."""
+
+    def numbers(self, first: int) -> dict[int, range]:
+        """The numbers of the trials to measure, by size; `first` is the initial number of trials."""
+        new = {size: range(1, first + 1) for size in self.sizes}
+        return new | {size: range(first + 1, most + 1) for size, most in self.trials.items()}
+
+
+def plan_refinement(
+    crossover: Crossover,
+    measured: Collection[int],
+    stage: int,
+    trials: int,
+    refinement: Refinement,
+    granularity: int = 1,
+    sizes: tuple[int, ...] | None = None,
+    to_x: Callable[[float], float | None] = float,
+) -> Plan:
+    """Plan a stage, numbered from 1, from the crossover after the previous stages.
+
+    1. The first `bisections` stages each add the size nearest to the geometric mean of the bracket's ends. They add
+       none if more trials are needed instead: if the interval is wider than the bracket or, without an interval, if a
+       measured size lies within the bracket.
+    2. The next stage raises the number of trials to that of the run. With a bracket, it does so at the bracket's sizes
+       if the interval is unknown or wider than the target. Without a bracket, it does so at sizes without a significant
+       difference and their neighbours. If the run started with single trials and has more than two, a stage of second
+       trials comes before.
+    3. The last stage adds `extra_trials` at the sizes of a bracket if the interval is unknown or wider than the target.
+
+    At a stair, the interval is the whole bracket, which trials at its ends cannot narrow. Stages 2 and 3 then halve the
+    bracket instead, if the run has `bisections`.
+
+    `crossover` is over sizes. New sizes are multiples of `granularity`, or are taken from `sizes` if the workload can
+    build only these. `to_x` maps a size to the x axis, on which the target width is defined.
+    """
+    if stage <= refinement.bisections:
+        return _bisect(crossover, measured, granularity, sizes)
+    targets = refinement.trials_of_stages(trials)
+    number = stage - refinement.bisections - 1
+    if number >= len(targets):
+        return Plan("done")
+    bracketed = _bracket(crossover) is not None
+    if not bracketed and targets[number] > trials:
+        return Plan("no_bracket")
+    width = half_width(crossover, to_x)
+    if bracketed and width is not None and width <= refinement.target_width:
+        return Plan("narrow_enough")
+    if refinement.bisections and bracketed and (crossover.low, crossover.high) == crossover.bracket:
+        halved = _bisect(crossover, measured, granularity, sizes)
+        if halved.sizes:
+            return halved
+    near = _inconclusive_sizes(crossover, sorted(measured), single_trials=number == 0 and refinement.first(trials) == 1)
+    return Plan("add_trials", trials=dict.fromkeys(near, targets[number])) if near else Plan("decided")
+
+
+def _bracket(crossover: Crossover) -> tuple[int, int] | None:
+    if crossover.status not in REFINED or crossover.bracket is None:
+        return None
+    low, high = (round(end) for end in crossover.bracket if end is not None)
+    return low, high
+
+
+def _bisect(crossover: Crossover, measured: Collection[int], granularity: int, sizes: tuple[int, ...] | None) -> Plan:
+    bracket = _bracket(crossover)
+    if bracket is None:
+        return Plan("no_bracket")
+    low, high = bracket
+    if crossover.low is None or crossover.high is None:
+        noisy = any(low < size < high for size in measured)
+    else:
+        noisy = crossover.high / crossover.low > high / low
+    if noisy:
+        return Plan("noisy")
+    offered = _around(low, high, granularity) if sizes is None else sizes
+    middle = _nearest_to_middle(low, high, set(offered).difference(measured))
+    return Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
+
+
+def _inconclusive_sizes(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
+    """The sizes within the bracket or, without one, the sizes without a significant difference and their neighbours.
+
+    If single trials cross several times, which may be chance, all sizes are returned.
+    """
+    if (bracket := _bracket(crossover)) is not None:
+        low, high = bracket
+        return [size for size in measured if low <= size <= high]
+    if single_trials and crossover.status == "multiple":
+        return list(measured)
+    unsure = {measured.index(round(size)) for size in crossover.unsure}
+    return [size for index, size in enumerate(measured) if unsure & {index - 1, index, index + 1}]
+
+
+def _around(low: int, high: int, granularity: int) -> tuple[int, ...]:
+    below = math.isqrt(low * high) // granularity * granularity
+    return below, below + granularity
+
+
+def _nearest_to_middle(low: int, high: int, sizes: Iterable[int]) -> int | None:
+    middle = math.log(low * high) / 2
+    between = sorted(size for size in sizes if low < size < high)
+    return min(between, key=lambda size: abs(math.log(size) - middle), default=None)
+
+
+def half_width(crossover: Crossover, to_x: Callable[[float], float | None]) -> float | None:
+    """Half the interval's width as a share of the crossover, both mapped by `to_x`; None if a value is unknown."""
+    low, middle, high = (
+        None if size is None else to_x(size) for size in (crossover.low, crossover.size, crossover.high)
+    )
+    return None if low is None or middle is None or high is None else (high - low) / 2 / middle
+
+
+def plan_stage(
+    measurements: pd.DataFrame,
+    stage: int,
+    refinements: Mapping[str, Refinement],
+    x_axes: XAxes,
+    trials: Mapping[str, int],
+    candidates: CandidatesByStudy | None = None,
+) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
+    """The numbers of the trials that a stage (from 1) adds to each cell, and the decision for each series and pair.
+
+    The mappings are by study. `trials` is the number of trials of the run, without `extra_trials`. `candidates` has the
+    studies that compare devices at their best.
+    """
+    timed = of_own_grid(measurements, candidates or {})
+    x_axes = x_axes_of(x_axes, timed)
+    first = {study: refinements[study].first(most) for study, most in trials.items()}
+    wanted: dict[Cell, set[int]] = defaultdict(set)
+    decisions = []
+
+    def decide(pairing: Pairing) -> tuple[Plan, Crossover]:
+        along = pairing.along
+        points = pairing.trials[along]
+        crossover = pairing.crossover("time", along)
+        to_x = Interpolation(points, pairing.trials[pairing.x_axis])
+        traits = workload_traits(str(pairing.series["workload"]))
+        offered = (traits.granularity, traits.sizes) if along == "size" else (1, None)
+        measured = {round(point) for point in points}
+        spec = refinements[pairing.study]
+        plan = plan_refinement(crossover, measured, stage, trials[pairing.study], spec, *offered, to_x)
+        decisions.append(
+            pairing.series
+            | {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
+            | {
+                "status": crossover.status,
+                "caveat": crossover.caveat,
+                "bracket": crossover.bracket,
+                "crossover": crossover.size,
+                "interval": (crossover.low, crossover.high),
+                "decision": plan.decision,
+                "over": pairing.x_axis,
+                "half_width": half_width(crossover, to_x),
+            }
+        )
+        return plan, crossover
+
+    idle = {study for study in studies_with_idle_size(timed) if X_AXES[x_axes[study]] == "size"}
+    timed, all_trials = (rows[~rows["study"].isin(idle)] for rows in (timed, measurements))
+    for pairing in pairings(timed, x_axes):
+        is_asked = pairing.pair in refinements[pairing.study].pairs and pairing.x_axis == x_axes[pairing.study]
+        if not is_asked or pairing.contender is None or not (pairing.is_headline or pairing.pair != "device"):
+            continue
+        plan, _ = decide(pairing)
+        for point, numbers in plan.numbers(first[pairing.study]).items():
+            for cell in _cells_at(pairing, point):
+                wanted[cell].update(numbers)
+    refined = {study: spec for study, spec in (candidates or {}).items() if "best" in refinements[study].pairs}
+    for best in best_series(all_trials, refined, x_axes):
+        for pairing in best.pairings():
+            plan, crossover = decide(pairing)
+            most = first[str(best.axes["study"])]
+            for device in (best.devices[pairing.baseline], best.devices[str(pairing.contender)]):
+                for (candidate, point), added in trials_of_candidates(device, plan, crossover, most).items():
+                    axes = best.axes | {pairing.along: point} | dict(zip(CANDIDATE_AXES, candidate, strict=True))
+                    wanted[Cell(**axes)].update(added)
+    in_order = sorted(wanted, key=lambda cell: cell.path)
+    return {cell: sorted(wanted[cell]) for cell in in_order}, decisions
+
+
+def trials_of_candidates(
+    device: CandidatesAtSizes, plan: Plan, crossover: Crossover, first: int
+) -> dict[tuple[Candidate, int], set[int]]:
+    """The trials that a plan adds to a device's candidates in play, and those of the `first` trials that they lack."""
+    added = {key: set(numbers) for key, numbers in device.unfinished(first).items()}
+    for size, numbers in plan.numbers(first).items():
+        near = [round(end) for end in crossover.bracket or () if end is not None] if size in plan.sizes else [size]
+        for candidate in device.candidates:
+            if any(device.in_play(candidate, end) for end in near):
+                new = set(numbers).difference(device.numbers(candidate, size))
+                added.setdefault((candidate, size), set()).update(new)
+    return {key: numbers for key, numbers in added.items() if numbers}
+
+
+def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
+    """The cells of both sides at a point; over threads, the contender has a single cell."""
+    axes: dict[str, Any] = pairing.series | {"device": pairing.device}
+    if pairing.x_axis == CPU_THREADS:
+        at_point = pairing.trials[(pairing.trials["side"] == BASELINE) & (pairing.trials[CPU_THREADS] == point)]
+        devices = [*at_point["device"].unique()] or [f"{BASELINE}-{point}"]
+        for device in (devices[0], pairing.contender):
+            yield Cell(**{**axes, "device": device})
+    else:
+        for side in (pairing.baseline, pairing.contender):
+            yield Cell(**{**axes, X_AXES[pairing.x_axis]: point, pairing.pair: side})

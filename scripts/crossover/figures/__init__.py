@@ -1,1 +1,0 @@
-"""Figures: their kinds, built on style, views and panels."""

@@ -1,0 +1,1 @@
+"""Figures over an axis, and of all topics together."""

@@ -1,1 +1,0 @@
-"""Statistics: from rows to cells, ratios and crossovers."""

@@ -1,0 +1,230 @@
+"""Make the table of answers of a run, and read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from crossover.compare.intervals import Interval, columns_of
+from crossover.compare.pairings import REFERENCE
+from crossover.config.claim_forms import OURS, CrossoverBetween
+from crossover.config.figure_kinds import asks_for_crossovers
+from crossover.config.models import DEFAULT_BATCH_SIZE
+from crossover.config.study import Study
+from crossover.config.words import X_AXES, is_cpu
+from crossover.tables.frames import first_row, records, rows_with, studies_with_idle_size
+from crossover.tables.labels import name_by
+from crossover.tables.run_tables import RunTables, table_of
+from crossover.text import listed
+from crossover.topics.answer import COMMON, KINDS, Answer
+from crossover.topics.asked import asked_answers
+from crossover.topics.bottlenecks.answers import bottleneck_answers
+from crossover.topics.candidates import best_answers
+from crossover.topics.caveats import by_importance
+from crossover.topics.comparisons import comparison_answers, without_accelerator
+from crossover.topics.crossovers.answers import LEADS, crossover_answers
+from crossover.topics.largest_batch import largest_batch_answers
+from crossover.topics.loading import transfer_answers
+from crossover.topics.memory.answers import Memory, memory_answers
+from crossover.topics.payback import payback_answers
+from crossover.topics.quality.answers import quality_answer
+from crossover.topics.ranking.answers import Ranking, ranking_answers
+from crossover.topics.references.answers import Reference, bound_answers, elsewhere_answers, reference_answers
+from crossover.topics.references.table import host_paces
+from crossover.topics.wording import points_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdleSize(Answer):
+    """A model that does not use its size."""
+
+    kind = "idle_size"
+    in_sentence = ("names",)
+
+    sizes: Sequence[int]
+    unit: str
+    names: str
+    """Names of the sizes, if they have any."""
+
+    def sentence(self) -> str:
+        about = "No crossover over the size: the model has the same parameters and operations"
+        at = self.names or points_text(self.sizes, self.unit)
+        return f"{about} at {at}. Use the size in the model, or give one size"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missing(Answer):
+    """Why a study has no other main answer."""
+
+    kind = "missing"
+    statuses = ("other_devices", "not_measured", "no_result", "not_both", "see_figures")
+
+    devices: str = ""
+    """The only devices that the study is for."""
+    of: str = ""
+    over: str = ""
+    """The sides under `asks`."""
+    reason: str | None = None
+    """Why the first cell has no result."""
+
+    def sentence(self) -> str:
+        reason = f"; the first cell: {self.reason}" if self.reason else ""
+        return {
+            "other_devices": f"Not measured here: the study is for {self.devices} only",
+            "not_measured": "Not measured here",
+            "no_result": f"No trial succeeded{reason}",
+            "not_both": f"No comparison: {self.of} and {self.over} were not both measured on a device",
+            "see_figures": "No short answer: see the figures",
+        }[self.status]
+
+
+def read_answers(table: pd.DataFrame) -> list[Answer]:
+    """The answers of table `answers`."""
+    return [
+        KINDS[row["kind"]](**{name: row[name] for name in COMMON}, **json.loads(row["fields"]))
+        for row in records(table)
+    ]
+
+
+def answers_of(
+    tables: RunTables,
+    studies: Mapping[str, Study],
+    together: Mapping[str, int],
+    currency: str | None = None,
+) -> pd.DataFrame:
+    """One row per answer, study by study.
+
+    `studies` maps names to study files completed with defaults, `together` to the number of comparisons for which each
+    one is corrected. `currency` is that of prices.
+    """
+    x_axes = {name: spec.x_axis for name, spec in studies.items()}
+    paces = host_paces(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axes)
+    answers = [
+        replace(answer, study=name, corrected_for=together[name], caveats=by_importance(answer.caveats))
+        for name, spec in studies.items()
+        for answer in _study_answers(by_relevance(tables.of_study(name), spec), spec, together[name])
+    ]
+    fullest = max((one for one in answers if isinstance(one, Memory)), key=lambda one: one.fullness, default=None)
+    completed = [_completed(replace(one, main=one.main or one is fullest), paces, currency) for one in answers]
+    return table_of("answers", [answer.row() for answer in completed])
+
+
+def _completed(answer: Answer, paces: Mapping[str, Interval], currency: str | None) -> Answer:
+    """The answer with what is known of the whole run: the pace of this CPU beside others, and the currency."""
+    if isinstance(answer, Reference) and answer.machine in paces:
+        return replace(answer, **columns_of(paces[answer.machine], "pace{}"))
+    return replace(answer, currency=currency) if isinstance(answer, Ranking) else answer
+
+
+def by_relevance(tables: RunTables, spec: Study) -> RunTables:
+    """The tables of a study, with its most relevant crossovers first.
+
+    These match the first published claim on a crossover. Without such a claim, they have a known position or bound.
+    """
+    published = [claim.form for claim in spec.claims if claim.source != OURS]
+    where = next((form.where for form in published if isinstance(form, CrossoverBetween)), None)
+    crossovers = tables.crossovers
+    if where is None:
+        bounds = crossovers[["crossover_low", "crossover_high", "bracket_low", "bracket_high"]].notna().any(axis=1)
+        first = crossovers[crossovers["status"].isin(LEADS) | bounds]
+    else:
+        first = rows_with(crossovers, list(where), where)
+    return replace(tables, crossovers=pd.concat([first, crossovers.drop(first.index)]))
+
+
+def _study_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
+    answers = _time_answers(tables, spec, together) if (tables.cells["trials"] > 0).any() else []
+    if len(tables.quality):
+        answers.append(quality_answer(tables.quality))
+    if not any(answer.main for answer in answers):
+        answers.insert(0, _missing_answer(tables.cells, spec))
+    if batch := _requested_batch(spec):
+        answers = [_of_batch(answer, batch) if answer.main else answer for answer in answers]
+    answers += bottleneck_answers(tables.cells, spec.x_axis)
+    return [*answers, *memory_answers(tables.cells), *largest_batch_answers(tables.searched_cells)]
+
+
+def _requested_batch(spec: Study) -> str | None:
+    """The only batch size of a user's model, unless it is the default, which nobody asked for."""
+    if not spec.user_model or len(spec.batch_sizes) != 1:
+        return None
+    (batch_size,) = spec.batch_sizes
+    usual = DEFAULT_BATCH_SIZE if spec.user_model.batched else 1
+    return None if batch_size == usual else name_by({"batch_size": batch_size}, ["batch_size"])
+
+
+def _of_batch(answer: Answer, batch: str) -> Answer:
+    return replace(answer, series=", ".join(filter(None, [batch, answer.series])))
+
+
+def _time_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
+    asks = spec.asks
+    for_figures = _answers_for_figures(tables, spec, together)
+    if asks is None:
+        return for_figures
+    return [*asked_answers(tables, asks, together), *(replace(answer, main=False) for answer in for_figures)]
+
+
+def _answers_for_figures(tables: RunTables, spec: Study, together: int) -> list[Answer]:
+    x_axis = spec.x_axis
+    idle = _idle_size_answers(tables)
+    if idle and X_AXES[x_axis] == "size":
+        return [*idle, *comparison_answers(_at_one_size(tables), spec, together)]
+    if not asks_for_crossovers(spec.figures):
+        beside = elsewhere_answers(tables, x_axis, together) if _is_cpu_alone(tables) else []
+        return [*comparison_answers(tables, spec, together), *beside, *idle]
+    crossovers: Sequence[Answer] = crossover_answers(tables, spec.steps_per_run)
+    paybacks = payback_answers(tables, x_axis, has_run=spec.steps_per_run is not None)
+    alone = all(answer.status == "no_accelerator" for answer in crossovers if answer.main)
+    elsewhere = reference_answers(tables, x_axis, accelerated=not alone)
+    if alone:
+        if elsewhere:
+            crossovers = [answer for answer in crossovers if answer.status != "no_accelerator"]
+        measured = [*crossovers, *without_accelerator(tables, x_axis)]
+        crossovers = [*elsewhere, *(replace(answer, main=answer.main and not elsewhere) for answer in measured)]
+        elsewhere = [*elsewhere_answers(tables, x_axis, together), *bound_answers(tables, x_axis)]
+    # Beside its only CPU, GPUs measured elsewhere have the estimates, which allow for that CPU.
+    is_ranked = not alone or tables.cells["machine"].nunique() > 1
+    ranking = ranking_answers(tables, x_axis) if is_ranked else []
+    further = [*paybacks, *ranking, *transfer_answers(tables, x_axis, together)]
+    return [*crossovers, *best_answers(tables, x_axis, together), *further, *elsewhere, *idle]
+
+
+def _idle_size_answers(tables: RunTables) -> list[IdleSize]:
+    """The answer that a model does not use its size; empty if it does, or if its work is not counted."""
+    if not studies_with_idle_size(tables.measurements):
+        return []
+    cells = tables.cells.sort_values("size")
+    idle = IdleSize(
+        main=True,
+        sizes=cells["size"].unique().tolist(),
+        unit=cells["size_name"].iloc[0],
+        names=listed(cells["size_label"].dropna().unique().tolist()),
+    )
+    return [idle]
+
+
+def _at_one_size(tables: RunTables) -> RunTables:
+    """The tables with the cells and ratios of the smallest size."""
+    size = tables.cells["size"].min()
+    parts = {name: getattr(tables, name) for name in ("cells", "ratios", "measurements")}
+    return replace(tables, **{name: table[table["size"] == size] for name, table in parts.items()})
+
+
+def _is_cpu_alone(tables: RunTables) -> bool:
+    return all(map(is_cpu, tables.cells["device"]))
+
+
+def _missing_answer(cells: pd.DataFrame, spec: Study) -> Missing:
+    asks, devices = spec.asks, ", ".join(spec.devices or ())
+    if cells.empty:
+        return Missing(main=True, status="other_devices" if devices else "not_measured", devices=devices)
+    if not (cells["trials"] > 0).any():
+        return Missing(main=True, status="no_result", reason=first_row(cells)["reason"])
+    if asks is None:
+        return Missing(main=True, status="see_figures")
+    of, over = (name_by(side, side) for side in (asks.of, asks.over))
+    return Missing(main=True, status="not_both", of=of, over=over)

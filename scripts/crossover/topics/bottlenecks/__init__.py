@@ -1,0 +1,1 @@
+"""Why a step takes its time, and what helps."""

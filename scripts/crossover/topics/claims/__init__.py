@@ -1,0 +1,1 @@
+"""Claims, published and our own, checked against a run."""

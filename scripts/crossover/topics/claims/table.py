@@ -1,0 +1,169 @@
+"""Table `claims`: published statements, checked against the measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from crossover.config.claim_forms import Claim, CrossoverBetween, Form, RatioWithin, SameQuality
+from crossover.config.study import Study
+from crossover.config.words import HERE
+from crossover.tables.frames import headline_rows, of_study, on_all_cores
+from crossover.tables.labels import axis_label, side_word
+from crossover.tables.run_tables import RunTables, table_of
+from crossover.text import listed, place_text
+from crossover.topics.claims.cell_claims import check_quality, check_ratio
+from crossover.topics.claims.findings import Finding, NoFindingError, axes_label, check_single, judge, pinned
+
+
+def check_claims(
+    studies: Mapping[str, Study],
+    tables: RunTables,
+    together: Mapping[str, int] | None = None,
+) -> pd.DataFrame:
+    """One row per claim and machine on which its study was measured, or with machine HERE if there is no such machine.
+
+    By study, `together` has the number of comparisons for which its ratios are corrected. Raises UserError if a claim
+    selects several cells for a side or several series.
+    """
+    tables = replace(tables, measurements=on_all_cores(tables.measurements))
+    rows = []
+    for study, claim in ((of, claim) for of in studies.values() for claim in of.claims):
+        for machine in machines_of(study.name, claim, tables):
+            finding = _check(study, claim, _of_machine(tables, machine), (together or {}).get(study.name, 1))
+            rows.append(
+                {
+                    "study": study.name,
+                    "machine": machine,
+                    "statement": claim.statement,
+                    "source": claim.source,
+                    "published": claim.shown,
+                    "measured": finding.measured,
+                    "measured_low": finding.low,
+                    "measured_high": finding.high,
+                    "form": claim.form_name,
+                    **_measure(claim.form),
+                    "tested_low": getattr(claim.form, "low", None),
+                    "tested_high": getattr(claim.form, "high", None),
+                    **_x_axis(study.name, claim, tables.crossovers),
+                    "verdict": finding.verdict,
+                    "reason": finding.reason,
+                    "place": finding.place,
+                }
+            )
+    return table_of("claims", rows)
+
+
+def machines_of(study: str, claim: Claim, tables: RunTables) -> list[str]:
+    """The machines on which a study's claim is checked, or HERE if the study was not measured."""
+    studies = [study, getattr(claim.form, "study", None)]
+    machines = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
+    return list(dict.fromkeys(pd.concat(machines))) or [HERE]
+
+
+def _of_machine(tables: RunTables, machine: str) -> RunTables:
+    names = ("measurements", "crossovers", "quality")
+    parts = {name: (table := getattr(tables, name))[table["machine"] == machine] for name in names}
+    return replace(tables, **parts)
+
+
+def _check(study: Study, claim: Claim, tables: RunTables, together: int) -> Finding:
+    try:
+        if isinstance(claim.form, CrossoverBetween):
+            return check_crossover(claim.form, study.name, tables.crossovers)
+        if isinstance(claim.form, RatioWithin):
+            return check_ratio(claim.form, study.name, tables.measurements, study.steps_per_run, together)
+        return check_quality(claim.form, study.name, tables.quality)
+    except NoFindingError as error:
+        return error.finding
+
+
+def _measure(form: Form) -> dict[str, str | None]:
+    if isinstance(form, CrossoverBetween):
+        return {"condition": axes_label(form.where) or None}
+    if isinstance(form, SameQuality):
+        return {"metric": form.metric, "condition": axes_label(form.where) or None}
+    of, over = form.of.axes, form.over.axes
+    shared = {axis: value for axis, value in of.items() if over.get(axis) == value}
+    labels = [axes_label({axis: axes[axis] for axis in axes if axis not in shared}) or None for axes in (of, over)]
+    return {
+        "metric": form.of.metric,
+        "over_metric": form.over.metric if form.over.metric != form.of.metric else None,
+        "side": labels[0],
+        "over": labels[1],
+        "condition": axes_label(shared) or None,
+    }
+
+
+def _x_axis(study: str, claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
+    lines = of_study(crossovers, study)
+    if not isinstance(claim.form, CrossoverBetween) or lines.empty:
+        return {}
+    return {"x_axis": str(lines["x_axis"].iloc[0]), "unit": axis_label(dict(lines.iloc[0]))}
+
+
+AT_MOST_ONE = ("bracketed", "incomplete")
+"""Statuses for which at most one crossing was found."""
+
+
+def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame) -> Finding:
+    """Compare the crossover of a series with the claimed range: by its 95 % set, or without a set by the sizes with a
+    significant difference.
+
+    Without a set, a claim is contradicted by an accelerator that is significantly slower at or above the upper end of
+    the range, or faster at or below the lower end. If there is at most one crossing, the claimed range is compared
+    with the range from a significantly slower to a significantly faster size. Raises NoFindingError without data or
+    with several devices, and UserError if several series are selected otherwise.
+    """
+    line = single_line(crossovers, study, form)
+    status = str(line["status"])
+    if status == "no_accelerator":
+        raise NoFindingError("no_accelerator" if line["trials"] else "no_times")
+    if status == "incomplete" and line["caveat"] == "no_common_size":
+        raise NoFindingError("no_common_size", listed([side_word(line["baseline"]), side_word(line["device"])]))
+    ends = [_number(line[name]) for name in ("crossover", "crossover_low", "crossover_high")]
+    point, low, high = ends if status == "bracketed" else (None, None, None)
+    if low is not None and high is not None:
+        return judge(point, low, high, form.low, form.high)
+    return _by_sizes(form, line, point)
+
+
+def single_line(crossovers: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.Series:
+    """The row of `crossovers` that a claim is about; errors as in `check_crossover`."""
+    lines = headline_rows(of_study(crossovers, study)) if len(crossovers) else crossovers
+    if lines.empty:
+        raise NoFindingError("no_rows")
+    rows = pinned(lines, form.where)
+    check_single(rows, study, form.where, free="device")
+    if len(rows) > 1:
+        raise NoFindingError("several_devices", listed(rows["device"].tolist()))
+    return rows.iloc[0]
+
+
+def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> Finding:
+    status, slower, faster = str(line["status"]), _number(line["slower_up_to"]), _number(line["faster_from"])
+    low, high = (None, None) if slower is not None and faster is not None and slower >= faster else (slower, faster)
+    if faster is not None and faster <= form.low:
+        return Finding("faster_before", point, low, high, _places(line, [faster]))
+    if slower is not None and slower >= form.high:
+        return Finding("slower_after", point, low, high, _places(line, [slower]))
+    if low is not None and high is not None and status in AT_MOST_ONE:
+        return judge(point, low, high, form.low, form.high, _places(line, [low, high]))
+    if status == "bracketed" or (low is None and high is None and line["trials"] == 1):
+        bracket = line[["bracket_low", "bracket_high"]].dropna().tolist()
+        return Finding("one_trial", point, low, high, _places(line, bracket))
+    places = {"below_range": [high], "above_range": [low], "multiple": line["roots"]}.get(status, line["caveat_at"])
+    return Finding(status, point, low, high, _places(line, places))
+
+
+def _places(line: pd.Series, points: Sequence[float]) -> str | None:
+    if not len(points):
+        return None
+    return f"{listed([place_text(x, str(line['x_axis'])) for x in points])} {axis_label(dict(line))}"
+
+
+def _number(value: object) -> float | None:
+    # A cell of a table may be of any type for mypy.
+    return None if value is None or pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]

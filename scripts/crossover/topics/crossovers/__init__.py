@@ -1,0 +1,1 @@
+"""Where one side overtakes another."""

@@ -1,0 +1,1 @@
+"""Two runs, or many, of the same cells compared."""

@@ -1,0 +1,1 @@
+"""Latency, measured rightly and wrongly."""

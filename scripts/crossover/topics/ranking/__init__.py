@@ -1,0 +1,1 @@
+"""Devices of all machines, ranked by time or money."""

@@ -1,0 +1,1 @@
+"""Machines measured elsewhere beside this one."""

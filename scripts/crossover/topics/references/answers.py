@@ -1,0 +1,425 @@
+"""Answers with machines measured elsewhere: estimated crossovers, speed-ups, limits, and like devices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import geometric_mean
+from typing import Any, Self
+
+import pandas as pd
+
+from crossover.compare.cells import cell_key
+from crossover.compare.crossover import DISAGREE, ESTIMATED
+from crossover.compare.intervals import INCONCLUSIVE, SampleMean
+from crossover.compare.pairings import REFERENCE
+from crossover.config.words import BASELINE, is_cpu, series_axes
+from crossover.tables.frames import first_row, records, with_x
+from crossover.tables.labels import axis_label, machine_side, name_by, product_family, short_name, varying, with_article
+from crossover.tables.reference_files import facts_of
+from crossover.tables.registry import CELL_AXES
+from crossover.tables.run_tables import RunTables
+from crossover.text import number_text
+from crossover.topics.answer import Answer, Comparison, at_most
+from crossover.topics.bottlenecks.bounds import HIGHEST_TOLD, LAUNCH
+from crossover.topics.bottlenecks.bounds import PAIR as BOUND
+from crossover.topics.caveats import basis, compared_ratio, flags_of
+from crossover.topics.crossovers.answers import CROSSED, IS, LEADS, WOULD, Crossover, Ends
+from crossover.topics.crossovers.sides import caveats_of_series, crossover_fields, reach_of, speedups_of
+from crossover.topics.references.table import NORMAL_QUANTILE, host_factors, speedup_spread
+from crossover.topics.wording import capitalised, point_of, position_text, range_text, span_text
+
+THIS_CPU = "this CPU"
+"""The side with which GPUs measured elsewhere are compared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference(Crossover):
+    """The estimated crossover of a GPU measured elsewhere with this CPU.
+
+    Its speed-ups span those by its times as measured and as scaled to this CPU, on hosts that differ.
+    """
+
+    kind = "reference"
+    in_sentence = (*Crossover.in_sentence, "reason", "open_ends")
+
+    measured_on: str
+    pace: float | None = None
+    """Time of small steps on this CPU over their time on the other machine's CPU, over all studies."""
+    pace_low: float | None = None
+    pace_high: float | None = None
+
+    @property
+    def known_ends(self) -> Ends:
+        """The ends of the interval or, without one, of the bracket; None for an open end.
+
+        An interval is open where it reaches the end of the measured range.
+        """
+        if self.crossover_low is None and self.crossover_high is None:
+            return self.ends
+        low = None if self.crossover_low == self.smallest else self.crossover_low
+        high = None if self.crossover_high == self.largest else self.crossover_high
+        return low, high
+
+    @property
+    def open_ends(self) -> tuple[bool, bool]:
+        low, high = self.known_ends
+        return low is None, high is None
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether it names a side that is ahead at the 95 % level, without an interval."""
+        if self.trials == 1 or (self.status == "edge_tie" and self.reach is None):
+            return False
+        if self.status in CROSSED:
+            return self.known_ends.count(None) == 1
+        return self.status in ("below_range", "above_range", "edge_tie")
+
+    @property
+    def gpu(self) -> str:
+        return self.loser if self.winner == THIS_CPU else self.winner
+
+    def sentence(self) -> str:
+        return capitalised(self._estimate([self.crossover] if self.crossover is not None else []))
+
+    def _estimate(self, crossovers: Sequence[float]) -> str:
+        would = f"{self.gpu} {WOULD.get(self.cost, '')} than {THIS_CPU}"
+        untold = f"this run cannot tell whether {would}"
+        low, high = self.known_ends
+        if self.status in CROSSED:
+            below, above = (THIS_CPU, self.gpu) if self.status == "bracketed" else (self.gpu, THIS_CPU)
+            if low is not None and high is not None:
+                return f"{would} {self._direction()} about {range_text(crossovers, self.unit)}"
+            if high is not None:
+                return self._lead_from(above, high)
+            return untold if low is None else self._lead_up_to(below, low)
+        if self.status in LEADS:
+            return self._lead(self.winner, f"at {self.everywhere()}")
+        if self.status == "edge_tie" and self.reach is not None:
+            lead = self._lead_from if low is None else self._lead_up_to
+            return lead(self.winner, self.reach)
+        if self.reason == DISAGREE and self.reach is not None:
+            ends = [number_text(self._known(end)) for end in (self.ratio_low, self.ratio_high)]
+            at = f"at {position_text(self.reach, self.unit)}, they range from {ends[0]} to {ends[1]} times the speed of"
+            contradict = "since estimates of it contradict each other"
+            return f"this run cannot tell from where {would}, {contradict}: {at} {THIS_CPU}"
+        return untold if self.status in ("edge_tie", "undecided") else self.crossing()
+
+    def _lead(self, side: str, where: str, open_side: str = "") -> str:
+        """A side's lead over part of the points; on the other side of its end, the estimate is open."""
+        verb = (IS if side == THIS_CPU else WOULD)[self.cost]
+        other = self.loser if side == self.winner else self.winner
+        untold = f"; {open_side}, this run cannot tell" if open_side else ""
+        return f"{side} {verb} than {other} {where}{self._speedups()}{untold}"
+
+    def _lead_up_to(self, side: str, end: float) -> str:
+        return self._lead(side, f"{'at' if end == self.smallest else 'up to'} {position_text(end, self.unit)}", "above")
+
+    def _lead_from(self, side: str, end: float) -> str:
+        place = position_text(end, self.unit)
+        return self._lead(side, f"at {place}" if end == self.largest else f"from {place} up", "below")
+
+    def summary_of(self, alike: Sequence[Self]) -> str:
+        """What holds for each estimate, and for the one that says most."""
+        weakest, strongest = _weakest(alike)
+        run = f"{self.in_cost()}: " if self.cost == "run" else ""
+        text = run + capitalised(weakest._estimate([one.crossover for one in alike if one.crossover is not None]))
+        low, high = weakest.crossover_low, weakest.crossover_high
+        if strongest is not None:
+            end = f"{'from' if low is None else 'up to'} {position_text(strongest, self.unit)}"
+            return f"{text}; in one series, {end}"
+        if low is not None and high is not None and self.status in CROSSED:
+            return f"{text}, by series (intervals within {range_text([low, high], self.unit)})"
+        return text
+
+    def _interval(self) -> list[str]:
+        return super()._interval() if None not in self.known_ends else []
+
+    def significant_signs(self) -> list[str]:
+        return []
+
+    def where(self) -> list[str]:
+        confidence = ["95 % confidence"] if self.is_one_sided else []
+        source = f"estimated from its times elsewhere ({self.measured_on}) and {THIS_CPU}"
+        return [*super().where(), *confidence, source]
+
+
+SPANNED: dict[str, Any] = {"smallest": min, "largest": max, "ratio_low": min, "ratio_high": max}
+
+
+def _weakest(estimates: Sequence[Reference]) -> tuple[Reference, float | None]:
+    """What each of several estimates allows: the shortest lead, or an interval that covers all of theirs.
+
+    The second value is the end of the longest lead, if that differs.
+    """
+    lows, highs = zip(*(estimate.known_ends for estimate in estimates), strict=True)
+    columns = {name: [getattr(estimate, name) for estimate in estimates] for name in (*SPANNED, "reach")}
+    is_up_to, has_reach = lows[0] is not None, columns["reach"][0] is not None
+    shortest, longest = (min, max) if is_up_to else (max, min)
+    ends = columns["reach"] if has_reach else lows if is_up_to else highs
+    is_lead = estimates[0].status in ESTIMATED and (has_reach or is_up_to != (highs[0] is not None))
+    spanned: dict[str, Any] = {name: span(columns[name]) for name, span in SPANNED.items() if None not in columns[name]}
+    weakest = replace(
+        estimates[0],
+        **spanned,
+        reach=shortest(columns["reach"]) if has_reach else None,
+        crossover_low=min(lows) if is_up_to else None,
+        crossover_high=max(highs) if highs[0] is not None else None,
+        bracket_low=None,
+        bracket_high=None,
+    )
+    return weakest, longest(ends) if is_lead and longest(ends) != shortest(ends) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elsewhere(Comparison):
+    """How fast a GPU was elsewhere, beside its own CPU, over this CPU, at the largest point of a series."""
+
+    kind = "elsewhere"
+
+    x: float
+    unit: str
+    measured_on: str
+
+    @property
+    def _verb(self) -> str:
+        return f"{capitalised(self.winner)} {'is' if self.winner == THIS_CPU else 'was'}"
+
+    def sentence(self) -> str:
+        place = position_text(self.x, self.unit)
+        if self.status == INCONCLUSIVE:
+            gpu = self.loser if self.winner == THIS_CPU else self.winner
+            most = at_most([self.detectable])
+            return f"No significant difference between {gpu} in its own host and this CPU at {place}{most}"
+        times = f"{number_text(self.ratio)}x as fast as"
+        if self.winner == THIS_CPU:
+            return f"This CPU is {times} {self.loser} in its own host at {place}"
+        return f"{capitalised(self.winner)} in its own host was {times} {self.loser} at {place}"
+
+    def summary_of(self, alike: Sequence[Self]) -> str:
+        return f"{self._verb} {self.ratios_text(alike)}x as fast as {self.loser} at the largest {point_of(self.unit)}"
+
+    def details(self) -> list[str]:
+        beside = f"measured beside its own CPU, {self.measured_on}"
+        if self.ratio_low is None or self.ratio_high is None or self.status == INCONCLUSIVE:
+            return [beside]
+        interval = span_text([self.ratio_low, self.ratio_high], number_text)
+        return [f"95 % CI {interval}, allowing for other hosts", beside]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetUp(Answer):
+    """How much slower a device is here than the same kind of device of a reference: the geometric mean over sizes."""
+
+    kind = "set_up"
+
+    name_there: str
+    ratio: float
+    lowest: float
+    highest: float
+    measured_on: str
+
+    def sentence(self) -> str:
+        here, there = "CPU" if self.device == BASELINE else "GPU", f"{self.name_there} of {self.machine}"
+        times = f"{number_text(self.ratio)} times as long on this {here} as on {there}"
+        return f"A step takes {times} (measured elsewhere on {self.measured_on})"
+
+    def details(self) -> list[str]:
+        return [f"{span_text([self.lowest, self.highest], number_text)} times at single sizes"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound(Answer):
+    """The highest speed-up over this CPU that the roofs of a GPU measured elsewhere allow, at a point of a series."""
+
+    kind = "bound"
+    in_sentence = ("gpu", "is_launch_bound")
+
+    gpu: str
+    ratio: float
+    x: float
+    unit: str
+    launch_bound_up_to: float | None
+    """The point up to which launching one kernel takes longer than the work of a step."""
+
+    @property
+    def is_launch_bound(self) -> bool:
+        return self.launch_bound_up_to is not None
+
+    def sentence(self) -> str:
+        here, up_to = position_text(self.x, self.unit), self.launch_bound_up_to
+        speed = f"at most {number_text(self.ratio)}x as fast as this CPU"
+        if up_to == self.x:
+            work = "the work of a step takes less time than launching one kernel"
+            return f"On the {self.gpu}, {work}, up to {here}: {speed}"
+        launches = "" if up_to is None else f"; up to {position_text(up_to, self.unit)}, the work takes less time there"
+        return f"The {self.gpu} would be {speed} at {here}{launches and f'{launches} than launching one kernel'}"
+
+    def summary_of(self, alike: Sequence[Self]) -> str:
+        ratios = span_text([answer.ratio for answer in alike], number_text)
+        return f"a GPU measured elsewhere would be at most {ratios}x as fast as this CPU"
+
+    def details(self) -> list[str]:
+        return ["a limit by the rates measured there, not an estimate: a step launches many kernels"]
+
+
+def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> Sequence[Answer]:
+    """Answers on crossovers of each reference's GPU with this CPU or, if `accelerated`, on ratios of like devices."""
+    varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
+    if accelerated:
+        return _device_answers(tables, varied_axes, x_axis)
+    crossovers = tables.crossovers[tables.crossovers["pair"] == REFERENCE]
+    factors = host_factors(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axis)
+    return [_reference_answer(row, tables, varied_axes, factors) for row in records(crossovers)]
+
+
+def _reference_answer(
+    row: dict[str, Any],
+    tables: RunTables,
+    varied_axes: Sequence[str],
+    factors: Mapping[tuple[object, ...], float],
+) -> Reference:
+    gpu = with_article(product_family(row["contender_name"]))
+    columns = crossover_fields(row, gpu, THIS_CPU)
+    factor = factors.get(tuple(row[axis] for axis in series_axes(row["x_axis"])), 1.0)
+    about = {
+        **columns,
+        "caveats": columns["caveats"] + caveats_of_series(row, tables),
+        "main": row["cost"] == "time" or row["status"] != "incomplete",
+        "series": name_by(row, varied_axes),
+        "measured_on": facts_of(tables.reference_cells)[row["machine"]].measured_on,
+        **_speedups_of_both_estimates(row, tables, gpu, factor),
+    }
+    return Reference(**about)
+
+
+def _speedups_of_both_estimates(row: dict[str, Any], tables: RunTables, gpu: str, factor: float) -> dict[str, Any]:
+    """`reach_of` with speed-ups that span all estimates: of times as measured and scaled by `factor`, on other hosts.
+
+    If the estimates disagree, the speed-ups are those at the largest point.
+    """
+    columns = reach_of(row, tables, gpu, THIS_CPU)
+    if row["caveat"] == DISAGREE and columns:
+        ratio = float(speedups_of(row, tables)["ratio"].iloc[-1])
+        columns |= {"reach": columns["largest"], "ratio_low": ratio, "ratio_high": ratio}
+    if "ratio_low" not in columns:
+        return columns
+    slowdown = factor if columns.get("winner") != THIS_CPU else 1 / factor
+    hosts = math.exp(NORMAL_QUANTILE * speedup_spread(row["execution"]))
+    return columns | {
+        "ratio_low": columns["ratio_low"] / max(1.0, slowdown) / hosts,
+        "ratio_high": columns["ratio_high"] / min(1.0, slowdown) * hosts,
+    }
+
+
+def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) -> list[SetUp]:
+    """For each series and device, how much slower the device is here than the same kind of device of a reference."""
+    ratios = tables.ratios[
+        (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] == tables.ratios["machine"])
+    ]
+    answers = []
+    for _, line in ratios.groupby([*series_axes(x_axis), "device"], sort=False):
+        first = first_row(line)
+        facts = facts_of(tables.reference_cells)[first["machine"]]
+        name = facts.cpu_model if is_cpu(first["device"]) else facts.device_name
+        here = first | {"machine": first["baseline_machine"]}
+        answers.append(
+            SetUp(
+                machine=first["machine"],
+                series=name_by(first, varied_axes),
+                ratio=geometric_mean(line["ratio"].astype(float)),
+                lowest=line["ratio"].min(),
+                highest=line["ratio"].max(),
+                device=first["device"],
+                name_there=short_name(name),
+                trials=int(line["trials"].min()),
+                measured_on=facts.measured_on,
+                caveats=flags_of(tables.rows_with("cells", [*series_axes(x_axis), "device"], here)),
+            )
+        )
+    return answers
+
+
+def elsewhere_answers(tables: RunTables, x_axis: str, together: int) -> list[Elsewhere]:
+    """How fast each product was elsewhere over this CPU, at the largest point of each series, as measured there.
+
+    The intervals allow for other hosts of its kind, and are corrected for `together` comparisons.
+    """
+    facts = facts_of(tables.reference_cells)
+    varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
+    answers = []
+    for row, ratio, on_other_hosts in elsewhere_ratios(tables, x_axis):
+        gpu, is_ahead = with_article(product_family(facts[row["machine"]].device_name)), ratio.mean >= 0
+        interval = ratio.exp_interval(together).widened(math.exp(on_other_hosts))
+        answers.append(
+            Elsewhere(
+                machine=row["machine"],
+                **compared_ratio(interval if is_ahead else interval.inverted()),
+                series=name_by(row, varied_axes),
+                unit=axis_label(first_row(tables.cells) | {"x_axis": x_axis}),
+                winner=gpu if is_ahead else THIS_CPU,
+                loser=THIS_CPU if is_ahead else gpu,
+                x=row["x"],
+                measured_on=facts[row["machine"]].measured_on,
+                **basis(row["trials"], _cells_of_both(row, tables)),
+            )
+        )
+    return answers
+
+
+def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[dict[str, Any], SampleMean, float]]:
+    """For each series and product measured elsewhere: its row of table `ratios` at the largest point, and ln(ratio).
+
+    The third value is by how much ln(ratio) may differ on other hosts, as for an estimated crossover. It is added to
+    the half width of an interval.
+    """
+    ratios = tables.ratios[
+        (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] != tables.ratios["machine"])
+    ]
+    products = {name: product_family(facts.device_name) for name, facts in facts_of(tables.reference_cells).items()}
+    axes = [axis for axis in series_axes(x_axis) if axis != "machine"]
+    for _, line in with_x(ratios, x_axis).groupby([*axes, ratios["machine"].map(products)], sort=False):
+        row = first_row(line.sort_values("x", kind="stable").tail(1))
+        there, here = (tables.means[cell_key(cell)]["time"] for cell in records(_cells_of_both(row, tables)[CELL_AXES]))
+        yield row, here - there, NORMAL_QUANTILE * speedup_spread(row["execution"])
+
+
+def _cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
+    """The two cells of a ratio with a reference: that of its GPU there, and that of the CPU here."""
+    there = tables.rows_with("reference_cells", CELL_AXES, {**row, "device": row["contender"]})
+    side_here = {**row, "machine": row["baseline_machine"], "device": row["baseline"]}
+    return pd.concat([there, tables.rows_with("cells", CELL_AXES, side_here)], ignore_index=True)
+
+
+def bound_answers(tables: RunTables, x_axis: str) -> list[Bound]:
+    """The highest speed-up that a reference's roofs allow if the model was not measured on such a GPU.
+
+    There is one answer per series, at the largest point, for the reference with the highest limit there; none if the
+    limit is above HIGHEST_TOLD.
+    """
+    ratios = tables.ratios[tables.ratios["pair"] == BOUND]
+    axes = [axis for axis in series_axes(x_axis) if axis != "machine"]
+    varied_axes = varying(tables.cells, axes)
+    answers = []
+    for _, line in with_x(ratios, x_axis).groupby(axes, sort=False):
+        largest = line[line["x"] == line["x"].max()]
+        bound = first_row(largest.sort_values("ratio").tail(1))
+        if bound["ratio"] > HIGHEST_TOLD:
+            continue
+        side_here = bound | {"machine": bound["baseline_machine"], "device": bound["baseline"]}
+        timed = tables.rows_with("cells", [*axes, "machine", "device"], side_here)
+        launches = line[(line["machine"] == bound["machine"]) & (line["contender"] == LAUNCH)]
+        answers.append(
+            Bound(
+                machine=bound["machine"],
+                series=name_by(bound, varied_axes),
+                ratio=bound["ratio"],
+                x=bound["x"],
+                unit=axis_label(first_row(tables.cells) | {"x_axis": x_axis}),
+                launch_bound_up_to=launches["x"].max() if len(launches) else None,
+                gpu=machine_side(bound["device"], bound["machine"]),
+                **basis(bound["trials"], timed),
+            )
+        )
+    return answers

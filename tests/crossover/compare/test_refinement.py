@@ -1,0 +1,244 @@
+"""Sizes and trials added by refinement, for a CPU whose time grows with size and sides with a constant time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.compare.crossover import Crossover, crossover_of
+from crossover.compare.crossover_curve import advantages_of_table
+from crossover.compare.refinement import Plan, plan_refinement, plan_stage
+from crossover.config.studies import PRESETS, Refinement
+
+Row = Callable[..., dict[str, Any]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "offered", "middle"),
+    [
+        ({10: 0.1, 100: 0.5, 200: 0.9, 400: 3.0}, {}, 283),  # 282.8
+        ({100: 3.0, 400: 0.5}, {}, 200),  # reversed
+        ({1: 0.5, 3: 2.0}, {}, 2),  # 1.73; of 1 and 2, only 2 lies between the ends
+        ({64: 0.5, 512: 2.0}, {"granularity": 64}, 192),  # 181.02: 192 is nearer than 128
+        ({18: 0.5, 152: 2.0}, {"sizes": (18, 34, 50, 101, 152)}, 50),  # 52.3
+        ({100: 0.5, 200: 1.0, 400: 2.0}, {"sizes": (150, 200)}, 150),  # a tie at 200, which was measured
+    ],
+)
+def test_a_bracket_is_halved_on_the_log_axis_by_a_size_that_the_workload_can_build(
+    cpu: Mapping[int, float], offered: dict[str, Any], middle: int | None
+) -> None:
+    """The size nearest to the geometric mean of the bracket; the GPU takes 1 s."""
+    table = pd.DataFrame(
+        [
+            {"size": size, "side": side, "trial": trial, "step_time_s": time}
+            for size, cpu_s in cpu.items()
+            for side, time in (("cpu", cpu_s), ("gpu", 1.0))
+            for trial in (1, 2)
+        ]
+    )
+    crossover = crossover_of(advantages_of_table(table, "cpu", "gpu"))
+    expected = Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
+    assert plan_refinement(crossover, set(cpu), 1, 3, Refinement(), **offered) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "stage", "decision"),
+    [("below_range", 1, "no_bracket"), ("multiple", 3, "decided"), ("undecided", 4, "no_bracket")],
+)
+def test_without_a_single_bracket_nothing_is_planned(status: str, stage: int, decision: str) -> None:
+    assert plan_refinement(Crossover(status), {100, 400}, stage, 8, Refinement()) == Plan(decision)
+
+
+@pytest.mark.parametrize(
+    ("unsure", "near"), [((), ()), ((10,), (10, 30)), ((50, 90), (30, 50, 90, 200)), ((800.0,), (200, 800))]
+)
+def test_without_a_bracket_undecided_sizes_and_their_neighbours_get_the_trials_of_the_run(
+    unsure: tuple[float, ...], near: tuple[int, ...]
+) -> None:
+    crossover = Crossover("edge_tie", unsure=unsure)
+    expected = Plan("add_trials", trials=dict.fromkeys(near, 8)) if near else Plan("decided")
+    assert plan_refinement(crossover, {10, 30, 50, 90, 200, 800}, 3, 8, Refinement()) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (90.0, 359.0, Plan("bisect", sizes=(200,))),
+        (90.0, 361.0, Plan("noisy")),  # wider than the bracket, whose ends differ by a factor of four
+        (150.0, 250.0, Plan("bisect", sizes=(200,))),
+        (None, None, Plan("bisect", sizes=(200,))),  # single trials
+    ],
+)
+def test_a_bracket_that_is_narrower_than_the_interval_is_not_halved(
+    low: float | None, high: float | None, expected: Plan
+) -> None:
+    crossover = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
+    assert plan_refinement(crossover, {100, 400}, 2, 3, Refinement()) == expected
+    assert plan_refinement(crossover, {100, 400}, 3, 8, Refinement()).decision == "add_trials"
+
+
+MORE = Plan("add_trials", trials={100: 8, 400: 8})
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "stage", "trials", "refinement", "expected"),
+    [
+        # 200 ± 5 % is a width of 20; an interval with an open end is not narrow.
+        (191.0, 210.0, 3, 8, Refinement(), Plan("narrow_enough")),
+        (189.0, 211.0, 3, 8, Refinement(), MORE),
+        (None, 210.0, 3, 8, Refinement(), MORE),
+        (150.0, 250.0, 3, 8, Refinement(target_width=0.24), MORE),
+        (None, None, 1, 3, PRESETS["quick"].refinement, Plan("add_trials", trials={100: 2, 400: 2})),
+        (None, None, 2, 3, PRESETS["quick"].refinement, Plan("add_trials", trials={100: 3, 400: 3})),
+        (150.0, 250.0, 4, 8, Refinement(), Plan("add_trials", trials={100: 16, 400: 16})),
+        (
+            150.0,
+            250.0,
+            3,
+            4,
+            Refinement(first_trials=4),
+            Plan("add_trials", trials={100: 12, 400: 12}),
+        ),  # `first_trials` are all trials of the run
+        (150.0, 250.0, 3, 4, Refinement(extra_trials=0, first_trials=4), Plan("done")),
+    ],
+)
+def test_the_last_stages_add_trials_where_the_interval_is_wide(
+    low: float | None, high: float | None, stage: int, trials: int, refinement: Refinement, expected: Plan
+) -> None:
+    crossover = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
+    assert plan_refinement(crossover, {10, 100, 400}, stage, trials, refinement) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "stage", "refinement", "expected"),
+    [
+        (100.0, 400.0, 2, Refinement(), Plan("bisect", sizes=(200,))),
+        (100.0, 400.0, 3, Refinement(), Plan("bisect", sizes=(200,))),
+        (100.0, 400.0, 4, Refinement(), Plan("bisect", sizes=(200,))),
+        (100.0, 400.0, 5, Refinement(), Plan("done")),
+        (100.0, 400.0, 3, Refinement(target_width=0.8), Plan("narrow_enough")),
+        (99.0, 400.0, 3, Refinement(), MORE),  # an end is not significant
+        (100.0, 400.0, 1, Refinement(bisections=0), MORE),
+    ],
+)
+def test_at_a_stair_the_last_stages_halve_the_bracket(
+    low: float, high: float, stage: int, refinement: Refinement, expected: Plan
+) -> None:
+    """The interval is the whole bracket, so further trials at its ends could not narrow it."""
+    crossover = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
+    assert plan_refinement(crossover, {10, 100, 400}, stage, 8, refinement) == expected
+
+
+def test_a_bracket_without_a_size_inside_gets_trials_at_a_stair() -> None:
+    crossover = Crossover("bracketed", size=200.0, low=100.0, high=400.0, bracket=(100.0, 400.0), roots=(200.0,))
+    assert plan_refinement(crossover, {100, 400}, 3, 8, Refinement(), sizes=(100, 400)) == MORE
+
+
+@pytest.mark.parametrize(("first", "stage", "decision"), [(1, 1, "add_trials"), (1, 2, "decided"), (2, 1, "decided")])
+def test_if_single_trials_cross_several_times_all_sizes_get_trials(first: int, stage: int, decision: str) -> None:
+    crossover = Crossover("multiple", roots=(20.0, 40.0, 60.0))
+    plan = plan_refinement(crossover, {10, 30, 50, 90}, stage, 3, Refinement(bisections=0, first_trials=first))
+    assert plan == Plan(decision, trials=dict.fromkeys((10, 30, 50, 90), 2) if decision == "add_trials" else {})
+
+
+@pytest.fixture
+def rows(row: Row) -> Rows:
+    """Build rows of sides, whose odd trials are 2 % slower; a side with time None takes 1 us x size."""
+
+    def build(
+        sizes: Sequence[int], times: Mapping[str, float | None], trials: int = 2, **axes: Any
+    ) -> list[dict[str, Any]]:
+        plain = {"study": "mine", "workload": "linear_stack"}
+        return [
+            row(
+                size=size,
+                device=side.split()[0],
+                precision=side.split()[-1] if " " in side else "fp32",
+                trial=trial,
+                step_time_s=(time or 1e-6 * size) * (1 + 0.02 * (trial % 2)),
+                **(plain | axes),
+            )
+            for size in sizes
+            for side, time in times.items()
+            for trial in range(1, trials + 1)
+        ]
+
+    return build
+
+
+def planned(
+    table: Sequence[Mapping[str, Any]], *by: str, stage: int = 1, pairs: Sequence[str] = ("device",)
+) -> dict[tuple[Any, ...], list[int]]:
+    refinements = {"mine": Refinement(1, 0.02, 0, tuple(pairs), first_trials=2)}
+    cells, _ = plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, {"mine": 4})
+    return {tuple(getattr(cell, axis) for axis in by): numbers for cell, numbers in cells.items()}
+
+
+@pytest.mark.parametrize(("axis", "values"), [("protocol", ("resident", "as_published")), ("machine", ("a", "b"))])
+def test_each_series_has_its_own_size_on_both_sides(rows: Rows, axis: str, values: tuple[str, str]) -> None:
+    """Crossings at 100 and 1000: sqrt(50 x 400) is 141.4, and sqrt(400 x 3200) is 1131.4."""
+    times = dict(zip(values, (1e-4, 1e-3), strict=True))
+    table = [
+        trial
+        for value, gpu_s in times.items()
+        for trial in rows((50, 400, 3200), {"cpu": None, "cuda": gpu_s}, **{axis: value})
+    ]
+    assert planned(table, axis, "size", "device") == {
+        (value, size, device): [1, 2]
+        for value, size in zip(values, (141, 1131), strict=True)
+        for device in ("cpu", "cuda")
+    }
+
+
+def test_a_size_that_a_model_does_not_use_is_not_refined(rows: Rows) -> None:
+    work = {"flops_per_step": 3, "products_bytes_by_working_set": [1.0], "others_bytes_by_working_set": [2.0]}
+    table = rows((50, 400), {"cpu": None, "cuda": 1e-4}, workload="model", parameters=5, **work)
+    assert planned(table, "size", "device") == {}
+    assert planned([trial | {"flops_per_step": trial["size"]} for trial in table], "size", "device")
+
+
+def test_the_last_stage_numbers_its_trials_after_the_first_ones(rows: Rows) -> None:
+    table = rows((50, 141, 400), {"cpu": None, "cuda": 1e-4})
+    expected = {(size, device): [3, 4] for size in (141, 50) for device in ("cpu", "cuda")}
+    assert planned(table, "size", "device", stage=2) == expected
+
+
+def test_the_target_width_is_measured_on_the_x_axis(rows: Rows) -> None:
+    """An interval of ±1.5 % in size is ±4.5 % in parameters, which grow with the cube of the size."""
+    wide = {"mine": Refinement(bisections=1, target_width=0.03)}
+    table = pd.DataFrame(rows((50, 100, 103, 400), {"cpu": None, "cuda": 1.01e-4}, trials=5))
+    table = table.assign(parameters=table["size"] ** 3)
+    decisions = [
+        plan_stage(table, 2, wide, {"mine": over}, {"mine": 8})[1][0]["decision"] for over in ("size", "parameters")
+    ]
+    assert decisions == ["narrow_enough", "add_trials"]
+
+
+def test_each_device_gets_its_own_size_for_two_precisions(rows: Rows) -> None:
+    """Crossings at 1000 on the CPU and at 100 on the GPU; the CPU on one core, also at 100, is not refined."""
+    times = {"cpu": None, "cpu amp-bf16": 1e-3, "cpu-1": None, "cpu-1 amp-bf16": 1e-4, "cuda": None}
+    table = rows((50, 400, 3200), times | {"cuda amp-bf16": 1e-4})
+    assert planned(table, "device", "precision", "size", pairs=["precision"]) == {
+        (device, precision, size): [1, 2]
+        for device, size in (("cpu", 1131), ("cuda", 141))
+        for precision in ("fp32", "amp-bf16")
+    }
+    # Between devices there is no crossing: in amp-bf16 the CPU takes 1 ms and the GPU 0.1 ms, in fp32 both the same.
+    assert planned(table, "size", pairs=["device"]) == planned(table, "size", pairs=["execution"]) == {}
+
+
+def test_sizes_added_for_one_precision_are_not_missing_for_another(rows: Rows) -> None:
+    """GPU only: amp-bf16 crosses at 100, fp64 at 1000; each of the added sizes was measured for one of them."""
+    times = {"cuda": None, "cuda amp-bf16": 1e-4, "cuda fp64": 1e-3}
+    table = rows((50, 400, 3200), times)
+    table += rows((141,), {"cuda": None, "cuda amp-bf16": 1e-4}) + rows((1131,), {"cuda": None, "cuda fp64": 1e-3})
+    assert planned(table, "precision", "size", stage=2, pairs=["precision"]) == {
+        (precision, size): [3, 4]
+        for contender, sizes in (("amp-bf16", (50, 141)), ("fp64", (400, 1131)))
+        for size in sizes
+        for precision in ("fp32", contender)
+    }
