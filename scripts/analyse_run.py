@@ -54,7 +54,7 @@ def _hosts_of(table: pd.DataFrame) -> pa.Table:
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]), computing("the analysis of a run"):
+    with logged(snakemake.log[0]), computing():
         analyse_run(
             path_to_plan=Path(snakemake.input.plan),
             path_to_measurements=Path(snakemake.input.measurements),

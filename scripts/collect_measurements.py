@@ -12,7 +12,7 @@ from crossover.tables.rows import reading_processes
 snakemake: Any  # injected by Snakemake
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]), computing("collecting rows"):
+    with logged(snakemake.log[0]), computing():
         paths = [Path(path) for path in snakemake.input.rows]
         rows = matching_rows(paths, snakemake.params.several_hosts, processes=reading_processes())
         write_rows(rows, Path(snakemake.output.measurements))

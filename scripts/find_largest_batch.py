@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.reservation import job_fields, reserve
     from crossover.measurement.search import describe, search_largest, time_largest
 
-    with reserve(cell.device, options.cpu_threads, f"{options.output}, search for the largest batch") as host:
+    with reserve(cell.device, options.cpu_threads) as host:
         memory_limit = options.memory_limit
         if memory_limit is None and is_cpu(cell.device):
             memory_limit = int(CPU_SHARE * available_bytes())

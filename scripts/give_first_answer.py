@@ -40,7 +40,7 @@ def give_first_answer(
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]), computing("a first answer"):
+    with logged(snakemake.log[0]), computing():
         give_first_answer(
             study=snakemake.wildcards.study,
             path_to_plan=Path(snakemake.input.plan),

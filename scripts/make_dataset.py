@@ -45,7 +45,7 @@ def refuse_more_than(free_bytes: int) -> None:
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]), computing("making a dataset"):
+    with logged(snakemake.log[0]), computing():
         refuse_more_than(available_bytes())
         make_dataset(
             name=snakemake.wildcards.dataset,

@@ -76,8 +76,7 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.jobs import TrialJob
     from crossover.measurement.process.reservation import job_fields, reserve
 
-    holder = f"{cell.path}, trial {options.trial}"
-    with reserve(cell.device, options.cpu_threads, holder, alone=options.repeat > 0) as host:
+    with reserve(cell.device, options.cpu_threads, alone=options.repeat > 0) as host:
         job = TrialJob(
             **job_fields(cell, options, host),
             trial=options.trial,

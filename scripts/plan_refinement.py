@@ -40,7 +40,7 @@ def plan_refinement(
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]), computing("planning a refinement"):
+    with logged(snakemake.log[0]), computing():
         plan_refinement(
             paths_to_rows=[Path(path) for path in snakemake.input.rows],
             stage=int(snakemake.wildcards.stage),

@@ -43,7 +43,7 @@ def plan_repeats(paths_to_rows: Sequence[Path], repeat: int, part: str, path_to_
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]), computing("planning repeats"):
+    with logged(snakemake.log[0]), computing():
         plan_repeats(
             paths_to_rows=[Path(path) for path in snakemake.input.rows],
             repeat=int(snakemake.wildcards.repeat),

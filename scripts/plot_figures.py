@@ -22,6 +22,6 @@ def plot_figures(path_to_plan: Path, path_to_results: Path, figures: list[Path])
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]), computing("drawing figures"):
+    with logged(snakemake.log[0]), computing():
         plan = Path(snakemake.input.plan)
         plot_figures(plan, plan.parent, [Path(path) for path in snakemake.output])

@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> None:
 
     # Only the device and the machine of this cell are used.
     cell = Cell("roofs", "matmul", "resident", 1, "fp32", "eager", 1, options.device, machine=options.machine)
-    with reserve(options.device, options.cpu_threads, f"{options.output}, roofs") as host:
+    with reserve(options.device, options.cpu_threads) as host:
         outcome = run_supervised(ProbeJob(**job_fields(cell, options, host), precisions=options.precisions))
     if outcome.status != "ok":
         raise UserError(f"--device: {options.device} was not probed, {outcome.status}: {outcome.reason}")

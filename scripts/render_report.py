@@ -26,7 +26,7 @@ def render_report(path_to_plan: Path, paths_to_figures: Sequence[Path], template
 
 
 if __name__ == "__main__":
-    with logged(snakemake.log[0]), computing("writing a report"):
+    with logged(snakemake.log[0]), computing():
         render_report(
             path_to_plan=Path(snakemake.input.plan),
             paths_to_figures=[Path(path) for path in snakemake.input.figures],

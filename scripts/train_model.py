@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> None:
     from crossover.measurement.process.jobs import TrainingJob
     from crossover.measurement.process.reservation import job_fields, reserve
 
-    with reserve(cell.device, options.cpu_threads, f"{cell.path}, training with seed {options.seed}") as host:
+    with reserve(cell.device, options.cpu_threads) as host:
         job = TrainingJob(
             **job_fields(cell, options, host),
             epochs=options.epochs,

@@ -34,7 +34,7 @@ if gpus.exists():
     from fake_nvml import FakeGpu, FakeNvml
 
     sys.modules["pynvml"] = FakeNvml(*(FakeGpu(f"GPU-{number}") for number in range(int(gpus.read_text()))))
-    lease.enter_context(reserve(options.device, "auto", "a stand-in", alone=options.repeat > 0))
+    lease.enter_context(reserve(options.device, "auto", alone=options.repeat > 0))
 note = {
     "size": options.size,
     "device": options.device,

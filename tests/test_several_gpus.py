@@ -92,7 +92,7 @@ def test_two_runs_on_one_host_wait_for_each_other(workflow: WorkflowCopy, tmp_pa
         return [line for log in other.results.rglob("*.log") for line in log.read_text().splitlines() if "wait" in line]
 
     (line,) = wait_for(said, "the second run to wait")
-    assert line.startswith("waiting for a turn on this host, which is used by a stand-in (pid ")
+    assert line.startswith("waiting for a turn on this host, which is used by measure_cell.py (pid ")
     assert other.notes() == []
     assert not list(other.results.glob("datasets/*"))
     (workflow.path / "hold").unlink()

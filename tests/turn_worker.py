@@ -1,6 +1,6 @@
 """Takes a turn on the host like a trial; `test_turns.py` starts several of these.
 
-Arguments: the holder's name, `alone` or `beside`, and optionally `fork` to leave a child behind. It requests its turn
+Arguments: `alone` or `beside`, and optionally `fork` to leave a child behind. It requests its turn
 after reading a line from standard input, ends it after the next line, and writes one line per event to standard output.
 """
 
@@ -17,10 +17,10 @@ def say(event: str) -> None:
     print(f"{time.monotonic()} {event}", flush=True)
 
 
-def main(holder: str, how: str, *more: str) -> None:
+def main(how: str, *more: str) -> None:
     say("ready")
     sys.stdin.readline()
-    with host_turn(os.environ, alone=how == "alone", holder=holder, tell=say):
+    with host_turn(os.environ, alone=how == "alone", tell=say):
         if more:
             if (child := os.fork()) == 0:
                 time.sleep(60)

@@ -156,7 +156,7 @@ def main(arguments: list[str]) -> None:
         "--output", type=Path, help="CSV file to write (default: results/checks/small_steps-DEVICE.csv)"
     )
     options = parser.parse_args(arguments)
-    with reserve(options.device, "1", "check_small_steps") as lease, tempfile.TemporaryDirectory() as name:
+    with reserve(options.device, "1") as lease, tempfile.TemporaryDirectory() as name:
         confine(lease.cpus)
         set_switches("fp32", 1)
         (Path(name) / "small_steps.py").write_text(MODULE)

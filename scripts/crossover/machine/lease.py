@@ -13,15 +13,7 @@ from pathlib import Path
 from crossover.config.words import is_cpu
 from crossover.errors import UserError
 from crossover.machine.gpus import Gpus, find_gpus
-from crossover.machine.locks import (
-    describe_holder,
-    folder_of_locks,
-    is_running,
-    locked,
-    make_folder,
-    read_note,
-    write_note,
-)
+from crossover.machine.locks import describe, folder_of_locks, holders_of, locked, locks_on, make_folder
 
 HANDED_DOWN = "CROSSOVER_GPUS"
 
@@ -44,12 +36,12 @@ class Lease:
 
 
 @contextmanager
-def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Callable[[str], None]) -> Iterator[Lease]:
+def lease(device: str, environment: Mapping[str, str], tell: Callable[[str], None]) -> Iterator[Lease]:
     """Lease the first free GPU while the block runs; wait if all are leased.
 
-    `holder` describes this trial to trials that wait for it; `tell` receives lines while this trial waits. Nothing is
-    leased for the CPU, or if no GPU is visible; in that case the measuring process reports the missing GPU. Raises
-    UserError if the folder of locks cannot be used, or if the NVIDIA driver cannot list its GPUs.
+    `tell` receives lines while this trial waits. Nothing is leased for the CPU, or if no GPU is visible; in that case
+    the measuring process reports the missing GPU. Raises UserError if the folder of locks cannot be used, or if the
+    NVIDIA driver cannot list its GPUs.
     """
     names, gpus = _offered(device, environment)
     if not names:
@@ -59,21 +51,17 @@ def lease(device: str, environment: Mapping[str, str], *, holder: str, tell: Cal
     started = time.monotonic()
     with ExitStack() as lock:
         name = _take_first_free(lock, names, folder, tell)
-        path = _path_of_lock(folder, name)
-        write_note(path, holder)
-        lock.callback(write_note, path, None)
         uuid = name if name.startswith(("GPU-", "MIG-")) else None
         yield Lease(uuid, {"CUDA_VISIBLE_DEVICES": uuid} if uuid else {}, time.monotonic() - started, gpus)
 
 
 def others_held(uuid: str, environment: Mapping[str, str]) -> int:
-    """Number of other GPUs or MIG instances that are leased on this machine, from the notes of their holders.
+    """Number of other GPUs or MIG instances that are leased on this machine, by the kernel's list of locks.
 
-    The locks themselves are not tested, since that would block other trials for a moment. Holders in another PID
-    namespace may be missed.
+    The locks themselves are not tested, since that would block other trials for a moment.
     """
     leased = _path_of_lock(folder_of_locks(environment), uuid)
-    return sum(is_running(read_note(path)[0]) for path in leased.parent.glob("*.lock") if path != leased)
+    return sum(bool(locks_on(path)) for path in leased.parent.glob("*.lock") if path != leased)
 
 
 def _path_of_lock(folder: Path, name: str) -> Path:
@@ -88,7 +76,9 @@ def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: 
                 lock.enter_context(locked(_path_of_lock(folder, name), fcntl.LOCK_EX))
                 return name
         if (now := time.monotonic()) >= tell_at:
-            holders = "; ".join(f"{name} is used by {describe_holder(_path_of_lock(folder, name))}" for name in names)
+            holders = "; ".join(
+                f"{name} is used by {describe(holders_of(_path_of_lock(folder, name)))}" for name in names
+            )
             tell(f"waiting for a GPU, {now - started:.0f} s so far: {holders}")
             tell_at = now + TELL_AGAIN_S
         time.sleep(POLL_S)

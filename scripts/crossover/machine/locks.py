@@ -9,10 +9,9 @@ import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from crossover.errors import UserError
@@ -23,7 +22,6 @@ LEASES = "CROSSOVER_LEASES"
 HELD: set[int] = set()
 """Descriptors of locks. A forked child closes its copies, which would keep the locks held after the parent ends."""
 
-LONGEST_NOTE = 400
 PRIVATE = 0o600
 SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK
 """Flags for opening files in a world-writable folder: do not follow a link, and do not wait for a pipe."""
@@ -109,16 +107,6 @@ def unfit(folder: Path, reason: OSError | str) -> UserError:
     )
 
 
-def write_note(path: Path, holder: str | None) -> None:
-    """Write this process's id and its description `holder` into the lock's file if possible; None clears the file.
-
-    The file is written in place, since in a folder with the sticky bit users may not replace each other's files.
-    """
-    note = f"{os.getpid()}\n{holder} (pid {os.getpid()}, user {os.getuid()}, since {datetime.now():%Y-%m-%d %H:%M:%S})"
-    with suppress(OSError), os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC | SAFELY), "w", encoding="utf-8") as file:
-        file.write("" if holder is None else note)
-
-
 @dataclass(frozen=True)
 class Holder:
     """A process that holds a lock, by the kernel's list, which all users can read."""
@@ -131,10 +119,15 @@ class Holder:
 
 
 def holders_of(path: Path, root: Path = Path("/")) -> list[Holder]:
-    """The processes that hold a lock on a file, which need not be readable; empty outside Linux.
+    """The processes that hold a lock on a file."""
+    return [_holder(*lock) for lock in locks_on(path, root)]
 
-    Source: man 5 proc_locks. A line is `1: FLOCK ADVISORY WRITE <pid> <major>:<minor>:<inode> 0 EOF`; `->` marks one
-    that waits. A process of another PID namespace is missing or has no valid id.
+
+def locks_on(path: Path, root: Path = Path("/")) -> list[tuple[int, bool, int]]:
+    """The locks held on a file, which need not be readable: process id, whether exclusive, and the file's owner.
+
+    Empty outside Linux. Source: man 5 proc_locks. A line is `1: FLOCK ADVISORY WRITE <pid> <major>:<minor>:<inode> 0
+    EOF`; `->` marks one that waits. A process of another PID namespace is missing or has no valid id.
     """
     try:
         state = path.stat()
@@ -143,7 +136,7 @@ def holders_of(path: Path, root: Path = Path("/")) -> list[Holder]:
     of_file = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
     lines = [line.split() for line in (read_kernel(root / "proc/locks") or "").splitlines()]
     held = [line for line in lines if line[1:2] == ["FLOCK"] and of_file in line]
-    return [_holder(int(line[4]), line[3] == "WRITE", state.st_uid) for line in held]
+    return [(int(line[4]), line[3] == "WRITE", state.st_uid) for line in held]
 
 
 def _holder(pid: int, is_exclusive: bool, owner: int) -> Holder:
@@ -151,33 +144,15 @@ def _holder(pid: int, is_exclusive: bool, owner: int) -> Holder:
 
     try:
         process = psutil.Process(pid)
-        name, user, running_s = process.name(), process.username(), time.time() - process.create_time()
+        user, running_s = process.username(), time.time() - process.create_time()
+        name = next((Path(word).name for word in process.cmdline() if word.endswith(".py")), process.name())
     except (psutil.Error, ValueError):
         name, user, running_s = "a process", str(owner), 0.0
     return Holder(pid, is_exclusive, f"{name} (pid {pid}, user {user})", running_s)
 
 
-def describe_holder(path: Path, unknown: str = "a process that left no note") -> str:
-    """One-line description of the process that holds a lock; `unknown` if no running process left a note."""
-    pid, description = read_note(path)
-    return description if is_running(pid) else unknown
-
-
-def read_note(path: Path) -> tuple[int | None, str]:
-    """The process id and the description in a note; None and "" if there is no readable note."""
-    try:
-        with os.fdopen(os.open(path, os.O_RDONLY | SAFELY), "rb") as file:
-            pid, description = file.read(LONGEST_NOTE).decode("utf-8", errors="replace").split("\n")
-            return int(pid), "".join(filter(str.isprintable, description))
-    except (OSError, ValueError):
-        return None, ""
-
-
-def is_running(pid: int | None) -> bool:
-    """True if the process in a note is still running. A killed process leaves its note."""
-    import psutil  # imported here, so that a trial starts quickly
-
-    return pid is not None and psutil.pid_exists(pid)
+def describe(holders: Iterable[Holder]) -> str:
+    return " and ".join(holder.description for holder in holders) or "a process that the kernel does not list"
 
 
 def _close_in_child() -> None:

@@ -15,16 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from crossover.machine.locks import (
-    PRIVATE,
-    Holder,
-    describe_holder,
-    folder_of_locks,
-    holders_of,
-    locked,
-    make_folder,
-    write_note,
-)
+from crossover.machine.locks import PRIVATE, Holder, describe, folder_of_locks, holders_of, locked, make_folder
 
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID")
 
@@ -61,15 +52,12 @@ class Turn:
 
 
 @contextmanager
-def host_turn(
-    environment: Mapping[str, str], *, alone: bool, holder: str, tell: Callable[[str], None]
-) -> Iterator[Turn]:
+def host_turn(environment: Mapping[str, str], *, alone: bool, tell: Callable[[str], None]) -> Iterator[Turn]:
     """Wait for a turn, exclusive if `alone`, and keep it while the block runs.
 
-    `holder` describes this process to those that wait for it; `tell` receives a line if this process waits. It waits
-    for this user's other processes, and for those of other users up to LIMIT_S; root waits for no other user. A batch
-    job started by a main process outside its allocation does not wait, since the scheduler gave it cores of its own.
-    Raises UserError if the folder of the locks cannot be used.
+    `tell` receives a line if this process waits. It waits for this user's other processes, and for those of other users
+    up to LIMIT_S; root waits for no other user. A batch job started by a main process outside its allocation does not
+    wait, since the scheduler gave it cores of its own. Raises UserError if the folder of the locks cannot be used.
     """
     path = _file_of_turns(environment)
     if path is None:
@@ -85,9 +73,6 @@ def host_turn(
         # Later trials wait in the queue, so that GPU trials cannot starve a CPU trial.
         with locked(path.with_suffix(".queue"), fcntl.LOCK_EX, tell_once, PRIVATE):
             missed = _take(turn, path, alone, tell_once, started + LIMIT_S)
-        if alone:
-            write_note(path, holder)
-            turn.callback(write_note, path, None)
         yield Turn(time.monotonic() - started, missed)
 
 
@@ -135,13 +120,11 @@ def _file_of_turns(environment: Mapping[str, str]) -> Path | None:
 
 
 def _holders(path: Path, alone: bool) -> str:
-    holders = [holder for holder in (*_others(path, alone), *holders_of(path)) if holder.pid != os.getpid()]
-    unknown = " and ".join(holder.description for holder in holders) or "a process that left no note"
-    return describe_holder(path, unknown)
+    return describe(holder for holder in (*_others(path, alone), *holders_of(path)) if holder.pid != os.getpid())
 
 
 @contextmanager
-def computing(what: str) -> Iterator[None]:
+def computing() -> Iterator[None]:
     """Reserve the host for work other than a trial, such as drawing figures."""
-    with host_turn(os.environ, alone=True, holder=what, tell=lambda line: print(line, flush=True)):
+    with host_turn(os.environ, alone=True, tell=lambda line: print(line, flush=True)):
         yield

@@ -103,11 +103,11 @@ def never(*_: object) -> None:
 
 def test_a_cpu_trial_waits_for_gpu_trials_and_later_trials_wait_for_it(start: Start) -> None:
     """Otherwise successive GPU trials could keep a CPU trial waiting until they are all done."""
-    gpu, gpu_too, cpu, later = (start("a trial", how) for how in ("beside", "beside", "alone", "beside"))
+    gpu, gpu_too, cpu, later = (start(how) for how in ("beside", "beside", "alone", "beside"))
     gpu.begin()
     gpu_too.begin()
     line = cpu.wait()
-    assert line.startswith("waiting for a turn on this host, which is used by python")
+    assert line.startswith("waiting for a turn on this host, which is used by turn_worker.py (pid ")
     assert f"(pid {gpu.process.pid}, user {USER})" in line
     assert f"(pid {gpu_too.process.pid}, user {USER})" in line
     later.wait()
@@ -118,12 +118,11 @@ def test_a_cpu_trial_waits_for_gpu_trials_and_later_trials_wait_for_it(start: St
     assert last_end < began < ended < later.next("begins")[0]
 
 
-def test_turns_are_first_come_first_served_and_a_waiting_trial_names_the_holder(start: Start) -> None:
-    first, *others = (start(f"trial {number}", "alone") for number in range(4))
+def test_turns_are_first_come_first_served(start: Start) -> None:
+    first, *others = (start("alone") for _ in range(4))
     first.begin()
     for worker in others:
-        line = worker.wait()
-        assert line.startswith(f"waiting for a turn on this host, which is used by trial 0 (pid {first.process.pid}, ")
+        worker.wait()
     ended = first.end()
     for worker in others:
         began, _ = worker.next("begins")
@@ -133,7 +132,7 @@ def test_turns_are_first_come_first_served_and_a_waiting_trial_names_the_holder(
 
 @pytest.mark.parametrize("more", [(), ("fork",)])
 def test_the_turn_of_a_killed_trial_ends_even_if_its_child_is_alive(start: Start, more: tuple[str, ...]) -> None:
-    killed, waiting = start("killed", "alone", *more), start("waiting", "beside")
+    killed, waiting = start("alone", *more), start("beside")
     killed.go_on()
     child = int(killed.next("child")[1].split()[1]) if more else None
     killed.next("begins")
@@ -146,28 +145,28 @@ def test_the_turn_of_a_killed_trial_ends_even_if_its_child_is_alive(start: Start
 
 
 def test_computing_jobs_have_the_host_exclusively(start: Start) -> None:
-    trial = start("a trial", "beside")
+    trial = start("beside")
     assert turn_of_others(os.environ) is None
-    with computing("drawing figures"):
-        assert "which is used by drawing figures (pid " in trial.wait()
-        assert (turn_of_others(os.environ) or "").startswith("drawing figures (pid ")
+    with computing():
+        assert f"(pid {os.getpid()}, user {USER})" in trial.wait()
     trial.next("begins")
+    assert f"(pid {trial.process.pid}, user {USER})" in str(turn_of_others(os.environ))
 
 
 def test_batch_jobs_wait_only_for_jobs_in_their_allocation(
     start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with host_turn(os.environ, alone=True, holder="a run outside", tell=never):
+    with host_turn(os.environ, alone=True, tell=never):
         monkeypatch.setenv("SLURM_JOB_ID", "7")
-        with host_turn(os.environ, alone=True, holder="a job", tell=never) as turn:
+        with host_turn(os.environ, alone=True, tell=never) as turn:
             assert turn == Turn(0.0)
         hand_down_turns()
-        first, second = start("first", "alone"), start("second", "alone")
+        first, second = start("alone"), start("alone")
         first.begin()
         second.wait()
         monkeypatch.setenv("SLURM_JOB_ID", "8")
         hand_down_turns()
-        start("of another allocation", "alone").begin()
+        start("alone").begin()
     assert {path.name for path in (tmp_path / "locks").glob("*.turn")} == {
         f"host.{os.getuid()}.turn",
         f"SLURM_JOB_ID=7.{os.getuid()}.turn",
@@ -194,7 +193,7 @@ def test_a_job_waits_for_other_users_only_up_to_a_limit(
     folder = make_folder(tmp_path / "locks")
     with locked(folder / "host.1000.turn", how, mode=PRIVATE):
         monkeypatch.setattr(os, "getuid", lambda: user)
-        with host_turn(os.environ, alone=alone, holder="a trial", tell=said.append) as turn:
+        with host_turn(os.environ, alone=alone, tell=said.append) as turn:
             who = f"(pid {os.getpid()}, user {USER})"
             assert (who in (turn.missed or "")) is misses
             assert len(said) == misses
@@ -208,18 +207,18 @@ def test_a_job_does_not_wait_for_another_users_process_that_is_older_than_the_li
     monkeypatch.setattr(psutil.Process, "create_time", lambda _: time.time() - 601)
     with locked(make_folder(tmp_path / "locks") / "host.1000.turn", fcntl.LOCK_EX, mode=PRIVATE):
         monkeypatch.setattr(os, "getuid", lambda: 1001)
-        with host_turn(os.environ, alone=True, holder="a trial", tell=never) as turn:
+        with host_turn(os.environ, alone=True, tell=never) as turn:
             assert f"(pid {os.getpid()}, " in (turn.missed or "")
 
 
 def test_a_lock_of_turns_cannot_be_taken_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with host_turn(os.environ, alone=True, holder="a trial", tell=never):
+    with host_turn(os.environ, alone=True, tell=never):
         (file,) = (tmp_path / "locks").glob("*.turn")
         assert file.stat().st_mode & 0o777 == 0o600
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     with (
         pytest.raises(UserError, match=r"host\.\d+\.queue belongs to another user"),
-        host_turn(os.environ, alone=True, holder="a trial", tell=never),
+        host_turn(os.environ, alone=True, tell=never),
     ):
         pass
 

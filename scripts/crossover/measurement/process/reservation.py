@@ -40,8 +40,8 @@ class Resources:
 
 
 @contextmanager
-def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = False) -> Iterator[Resources]:
-    """Reserve a device while the block runs; `holder` is shown to commands that wait for it.
+def reserve(device: str, cpu_threads: int | str, *, alone: bool = False) -> Iterator[Resources]:
+    """Reserve a device while the block runs.
 
     For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
     for all usable cores; a GPU's usable cores are its share by `cpus_of_gpus`. A device such as cpu-4 sets its own
@@ -56,8 +56,8 @@ def reserve(device: str, cpu_threads: int | str, holder: str, *, alone: bool = F
     with (
         exit_statuses(),
         # The turn comes first, so that a trial leases no GPU while it waits for a turn.
-        host_turn(os.environ, alone=alone or is_cpu(device), holder=holder, tell=tell) as turn,
-        lease(device, os.environ, holder=holder, tell=tell) as leased,
+        host_turn(os.environ, alone=alone or is_cpu(device), tell=tell) as turn,
+        lease(device, os.environ, tell=tell) as leased,
     ):
         cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)
         export_threads(threads)

@@ -37,11 +37,11 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("machine")
 def test_a_gpu_is_reserved_with_its_cpus_and_as_many_threads() -> None:
     before = os.sched_getaffinity(0)
-    with reserve("cuda", "auto", "first") as first:
+    with reserve("cuda", "auto") as first:
         assert (first.uuid, first.cpus, first.threads) == ("GPU-0", list(NEAR[0]), 8)
         assert os.environ["OMP_NUM_THREADS"] == "8"
         os.environ.pop("CUDA_VISIBLE_DEVICES")  # so that the next lease is that of another command
-        with reserve("cuda", 3, "second") as second:
+        with reserve("cuda", 3) as second:
             assert (second.uuid, second.cpus, second.threads) == ("GPU-1", list(NEAR[1]), 3)
     assert os.sched_getaffinity(0) == before
 
@@ -136,5 +136,5 @@ def test_the_node_is_checked_before_a_cpu_is_timed_on_all_cores(
 
     monkeypatch.setattr(reservation, "check_whole_node", ending("checked"))
     monkeypatch.setattr(reservation, "host_turn", ending("not checked"))
-    with pytest.raises(UserError, match="^checked" if expected else "not checked"), reserve(device, cpu_threads, ""):
+    with pytest.raises(UserError, match="^checked" if expected else "not checked"), reserve(device, cpu_threads):
         pass
