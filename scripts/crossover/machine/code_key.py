@@ -305,34 +305,34 @@ class Modules:
     def __init__(self, *first: Path) -> None:
         self.first = first
         self.path = [*map(str, self.first), str(LIBRARY), str(working_folder()), *filter(None, sys.path)]
-        self.locations: dict[tuple[str, tuple[str, ...]], _Location | None] = {}
+        self.locations: dict[str, _Location | None] = {}
         self.followed: dict[str, bool] = {}
 
     def imported_by(self, *roots: str | Path, skipped: Collection[str] = ()) -> Imported:
         """Files of the roots (modules or files) and of everything that they import, and the imported packages."""
         imported = Imported()
-        todo: list[tuple[str, tuple[str, ...]]] = []
+        todo: list[str] = []
         for root in roots:
             if isinstance(root, str):
-                todo.append((root, ()))
+                todo.append(root)
             elif imported.add(root.stem, root):
-                todo += self._imports(root, "", ())
-        seen: set[tuple[str, tuple[str, ...]]] = {(name, ()) for name in skipped}
+                todo += self._imports(root, "")
+        seen = {*skipped}
         while todo:
-            name, start = todo.pop()
-            if (name, start) in seen:
+            name = todo.pop()
+            if name in seen:
                 continue
-            seen.add((name, start))
+            seen.add(name)
             top, parent = name.partition(".")[0], name.rpartition(".")[0]
-            if not start and not self._is_followed(top):
+            if not self._is_followed(top):
                 imported.packages |= {top} - sys.stdlib_module_names
                 continue
-            todo += [(parent, start)] if parent else []
-            location = self._locate(name, start)
+            todo += [parent] if parent else []
+            location = self._locate(name)
             if location is None:
                 imported.missing |= {name} - sys.stdlib_module_names
             elif location.file is not None and imported.add(name, location.file):
-                todo += self._imports(location.file, name if location.folders else parent, start)
+                todo += self._imports(location.file, name if location.folders else parent)
         return imported
 
     def folder_of(self, root: str | Path) -> Path:
@@ -340,49 +340,45 @@ class Modules:
         location = self._locate(root) if isinstance(root, str) else _Location(root, ())
         return location.file.parent if location and location.file else working_folder()
 
-    def _imports(self, file: Path, package: str, start: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Each module that a file imports, with the folders to search; no folders means Python's path.
+    def _imports(self, file: Path, package: str) -> Iterator[str]:
+        """Each module that a file of a package imports; the name of the package is empty for a file outside of one.
 
-        A name imported from a package may be a module, and `*` may import all of the package's modules. In a file
-        outside a package, a relative import starts from the file's folder.
+        A name imported from a package may be a module, and `*` may import all of the package's modules.
         """
         source = _read(file)
         # Modules that Crossover imports by a relative name must not be part of every workload's key.
         by_name = (entry for entry in source.by_name if not entry[0] or not _in_library(file))
-        packages_above = len(package.split(".")) if package else 0
         for dots, module, taken in (*source.imports, *by_name):
-            name, begin = module, tuple[str, ...]()
-            if dots > packages_above:
-                begin = (str(file.parents[dots - 1]),) if dots <= len(file.parents) else ()
-            elif dots:
-                name, begin = importlib.util.resolve_name("." * dots + module, package), start
-            if name:
-                yield name, begin
-            if taken and (begin or self._is_followed(name.partition(".")[0])):
-                attributes = [*taken, *(self._modules_of(name, begin) if "*" in taken else ())]
-                inner = [f"{name}.{attribute}".lstrip(".") for attribute in attributes]
-                yield from ((module, begin) for module in inner if self._locate(module, begin))
+            try:
+                name = importlib.util.resolve_name("." * dots + module, package)
+            except ImportError:  # it is no part of a package, and its import fails with a better message
+                continue
+            yield name
+            if taken and self._is_followed(name.partition(".")[0]):
+                attributes = [*taken, *(self._modules_of(name) if "*" in taken else ())]
+                inner = [f"{name}.{attribute}" for attribute in attributes]
+                yield from filter(self._locate, inner)
 
-    def _modules_of(self, name: str, start: tuple[str, ...]) -> list[str]:
-        location = self._locate(name, start) if name else _Location(None, start)
+    def _modules_of(self, name: str) -> list[str]:
+        location = self._locate(name)
         return [module.name for module in pkgutil.iter_modules(location.folders)] if location else []
 
-    def _locate(self, name: str, start: tuple[str, ...] = ()) -> _Location | None:
-        if (name, start) not in self.locations:
+    def _locate(self, name: str) -> _Location | None:
+        if name not in self.locations:
             parent, _, last_name = name.rpartition(".")
-            above = self._locate(parent, start) if parent else _Location(None, start or tuple(self.path))
+            above = self._locate(parent) if parent else _Location(None, tuple(self.path))
             # The finder gets only the last part: for a dotted name, it may need the parent to be imported.
             spec = PathFinder.find_spec(last_name, above.folders) if above and above.folders else None
-            if spec is None and not parent and not start:
+            if spec is None and not parent:
                 with suppress(ValueError):
                     spec = importlib.util.find_spec(name)  # an editable install may have a finder of its own
-            self.locations[name, start] = None
+            self.locations[name] = None
             if spec is not None:
                 origin = Path(spec.origin or "")
                 # For a module in an archive, the file is the archive.
                 file = next((path for path in (origin, *origin.parents) if path.is_file()), None)
-                self.locations[name, start] = _Location(file, tuple(spec.submodule_search_locations or ()))
-        return self.locations[name, start]
+                self.locations[name] = _Location(file, tuple(spec.submodule_search_locations or ()))
+        return self.locations[name]
 
     def _is_followed(self, top: str) -> bool:
         """True for a top-level module that was found and is neither installed nor part of Python."""

@@ -126,7 +126,8 @@ def _imports(statements: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[Impo
 
 def _imported_by(call: ast.Call) -> Import | None:
     """The import by an `import_module` call; None if the module's name is computed."""
-    if not (call.args and isinstance(call.args[0], ast.Constant) and isinstance(text := call.args[0].value, str)):
+    text = getattr(call.args[0], "value", None) if call.args else None
+    if not isinstance(text, str) or not text:
         return None
     module = text.lstrip(".")
     return len(text) - len(module), module, ()

@@ -26,7 +26,7 @@ PARTS = {
     "the working directory": ("sub/net.py", "import layers", ["layers.py"]),
     "a package": ("net.py", "from pkg import x", ["pkg/__init__.py"]),
     "a folder without __init__": ("net.py", "import space.part", ["space/part.py"]),
-    "relative, above": ("pkg/sub/net.py", "from ..common import x", ["pkg/common.py"]),
+    "relative, above": ("net.py", "from pkg.sub.part import x", ["pkg/sub/part.py", "pkg/common.py"]),
     "all names of a package": ("net.py", "from pkg import *", ["pkg/__init__.py", "pkg/part.py"]),
     "import_module": ("net.py", "importlib.import_module('pkg.part')", ["pkg/part.py"]),
     "a package that imports lazily": (
@@ -59,6 +59,8 @@ OTHER = {
     "a.py": "import b\n",
     "pkg/__init__.py": "from . import part\n",
     "pkg/part.py": "x = 0\n",
+    "pkg/common.py": "x = 0\n",
+    "pkg/sub/part.py": "from ..common import x\n",
     "k.cpp": '#include "k.h"\n',
     "lazy/__init__.py": f"{FROM_FILE}def __getattr__(n):\n    return importlib.import_module(f'.{{n}}', __name__)\n",
     "paths.py": f"{FROM_FILE}sys.path.insert(0, 'lib')\nDATA = HERE / 'assets'\n",
