@@ -1,6 +1,10 @@
 """Files named by string literals in a model's code: data files, and sources that are run by their path.
 
 At most 32 MiB of data files are hashed. Other data files are represented by their size and samples of their content.
+
+The files that a trial opens are not observed instead. An audit hook misses what is opened outside of Python
+(safetensors, Parquet, `torch.jit.load`), by a data loader's workers or other processes, and files that appear later. It
+also cannot be removed, and made `id()` 4 times and `copy.deepcopy` up to 2.4 times as slow, also in timed steps.
 """
 
 from __future__ import annotations
