@@ -31,6 +31,14 @@ def build(size, batch_size):
 def other(size, batch_size):
     return build(size, batch_size)
 """
+FILES = {
+    "net.py": NET,
+    "helper.py": "WIDTH = 1\n",
+    "layers.json": "1",
+    "notes.md": "a",
+    "signal.csv": "1\n2\n",
+    "background.csv": "3\n",
+}
 STUDY = {"title": "A net", "question": "Which?", "model": "net.py:build", "sizes": [16], "batch_sizes": [8]}
 HIGGS = {"title": "Higgs", "question": "Which?", "workload": "higgs_mlp", "sizes": [5], "batch_sizes": [32]}
 MACHINE = replace(
@@ -45,18 +53,13 @@ MACHINE = replace(
 
 
 class Project:
-    """A folder with a model, two studies, and made-up results of all their first trials."""
+    """A folder with FILES, two studies, and made-up results of all their first trials."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.config: dict[str, Any] = {"studies": ["net.yaml", "higgs.yaml"], "trials": 1, "results": "results"}
         self.config["datasets"] = {"higgs": {"csv": {"signal": "signal.csv", "background": "background.csv"}}}
         self.machine = MACHINE
-        folder.mkdir()
-        for name, text in {"net.py": NET, "helper.py": "WIDTH = 1\n", "layers.json": "1", "notes.md": "a"}.items():
-            self.write(name, text)
-        self.write("signal.csv", "1\n2\n")
-        self.write("background.csv", "3\n")
         net = {**STUDY, "executions": ["eager", "compile"]}
         self.studies: dict[str, dict[str, Any]] = {"net": net, "higgs": HIGGS}
 
@@ -95,13 +98,24 @@ class Project:
         return {" ".join(cells[path][axis] for axis in ("study", "execution", "device")) for path in outdated}, reasons
 
 
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that each test copies."""
+    made = Project(tmp_path_factory.mktemp("measured"))
+    for name, text in FILES.items():
+        made.write(name, text)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(made.folder)
+        made.measure()
+        assert made.outdated() == (set(), [])
+    return made.folder
+
+
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    made = Project(tmp_path / "project")
-    monkeypatch.chdir(made.folder)
-    made.measure()
-    assert made.outdated() == (set(), [])
-    return made
+def project(measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    copied = Project(shutil.copytree(measured, tmp_path / "project"))
+    monkeypatch.chdir(copied.folder)
+    return copied
 
 
 def edit(name: str, old: str, new: str) -> Callable[[Project, pytest.MonkeyPatch], None]:
