@@ -345,10 +345,7 @@ class Modules:
 
         A name imported from a package may be a module, and `*` may import all of the package's modules.
         """
-        source = _read(file)
-        # Modules that Crossover imports by a relative name must not be part of every workload's key.
-        by_name = (entry for entry in source.by_name if not entry[0] or not _in_library(file))
-        for dots, module, taken in (*source.imports, *by_name):
+        for dots, module, taken in _read(file).imports:
             try:
                 name = importlib.util.resolve_name("." * dots + module, package)
             except ImportError:  # it is no part of a package, and its import fails with a better message

@@ -46,8 +46,8 @@ class Source:
     The tree is hashed without docstrings, unless the code may read them.
     """
     imports: tuple[Import, ...] = ()
-    by_name: tuple[Import, ...] = ()
-    """Imports by a string literal, as in `import_module`."""
+    """Also by a literal, as in `import_module("part")`; in Crossover's files only absolute names, since the relative
+    ones of `measurement.workloads` must not be part of every workload's key."""
     texts: tuple[str, ...] = ()
     """String literals that may name files, folders or environment variables."""
     paths: frozenset[str] = frozenset()
@@ -74,16 +74,16 @@ def _read_once(file: Path, of_user: bool, _size: int, _changed_ns: int) -> Sourc
     statements: list[ast.Import | ast.ImportFrom] = []
     text = _serialised(tree, reads_docstrings, statements)
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    imports = tuple(dict.fromkeys(_imports(statements)))
+    imports = list(_imports(statements))
     if not of_user and not any(name.encode() in content for name in IMPORTERS):
-        return Source(digest, imports)
+        return Source(digest, tuple(imports))
     nodes = list(ast.walk(tree))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     imported = [_imported_by(call) for call in calls if _name(call.func) in IMPORTERS]
+    imports += [entry for entry in imported if entry and (of_user or not entry[0])]
     return Source(
         digest,
-        imports,
-        by_name=tuple(dict.fromkeys(filter(None, imported))),
+        tuple(imports),
         texts=tuple(dict.fromkeys(filter(_may_name, _texts(nodes)))),
         paths=frozenset(_used_as_paths(nodes)),
         reads_environment=any(word in content for word in ENVIRONMENT),
