@@ -67,7 +67,7 @@ def host_turn(environment: Mapping[str, str], *, alone: bool, tell: Callable[[st
 
     @cache
     def tell_once() -> None:
-        tell(f"{WAITING} {_holders(path, alone)}")
+        tell(f"{WAITING} {describe(_holders(path, alone))}")
 
     with ExitStack() as turn:
         # Later trials wait in the queue, so that GPU trials cannot starve a CPU trial.
@@ -102,13 +102,8 @@ def _others(path: Path, alone: bool) -> list[Holder]:
 def turn_of_others(environment: Mapping[str, str]) -> str | None:
     """Describe the processes that have a turn on this host; None if there are none, or if this job takes no turns."""
     path = _file_of_turns(environment)
-    if path is None:
-        return None
-    try:
-        with locked(path, fcntl.LOCK_EX, mode=PRIVATE):
-            return _holders(path, alone=True) if _others(path, alone=True) else None
-    except BlockingIOError:
-        return _holders(path, alone=True)
+    holders = [] if path is None else _holders(path, alone=True)
+    return describe(holders) if holders else None
 
 
 def _file_of_turns(environment: Mapping[str, str]) -> Path | None:
@@ -119,8 +114,8 @@ def _file_of_turns(environment: Mapping[str, str]) -> Path | None:
     return make_folder(folder_of_locks(environment)) / f"{name.replace('/', '_')}.{os.getuid()}.turn"
 
 
-def _holders(path: Path, alone: bool) -> str:
-    return describe(holder for holder in (*_others(path, alone), *holders_of(path)) if holder.pid != os.getpid())
+def _holders(path: Path, alone: bool) -> list[Holder]:
+    return [holder for holder in (*_others(path, alone), *holders_of(path)) if holder.pid != os.getpid()]
 
 
 @contextmanager
