@@ -25,11 +25,11 @@ with one_line_errors():
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)
     check_config(CONFIG, MACHINE, PLAN.devices)
     SHIPPED = Path(get_file("config/reference"))
-    REFERENCES = reference_folders(CONFIG, PLAN.devices, SHIPPED)
+    REFERENCES = reference_folders(CONFIG.keys.reference, PLAN.devices, SHIPPED)
     JOBS = Jobs(CONFIG, MACHINE, RUN.cores, RUN.gpus)
     ROUNDS = Rounds(PLAN, JOBS.at_once)
     RESULTS = CONFIG.results
-    SEVERAL_HOSTS = CONFIG.several_hosts or MACHINE.elsewhere
+    SEVERAL_HOSTS = CONFIG.keys.cluster.several_hosts or MACHINE.elsewhere
     # Pairs of a study and a kind of figure.
     FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
     # Snakemake's own records may be missing, for example in a copy of the results.
@@ -57,6 +57,6 @@ wildcard_constraints:
     study="|".join(PLAN.study),
     dataset="|".join(CONFIG.datasets),
     variant=r"\w+",
-    machine="|".join(CONFIG.classes or (HERE,)),
+    machine="|".join(CONFIG.keys.cluster.classes or (HERE,)),
     again=r"(-repeat-\d+)?",
     part=f"({REST})?",

@@ -3,8 +3,8 @@
 # The names in capitals that are not set here are from rules/config.smk.
 
 # Set only in a run with classes of nodes.
-CLASS = "{machine}/" if CONFIG.classes else ""
-OF_CLASS = " of {wildcards.machine}" if CONFIG.classes else ""
+CLASS = "{machine}/" if CONFIG.keys.cluster.classes else ""
+OF_CLASS = " of {wildcards.machine}" if CONFIG.keys.cluster.classes else ""
 # The folder of a cell, as in `Cell.path`; a search is for all batch sizes.
 CELL = f"{{study}}/{{workload}}/{{variant}}/{{protocol}}/batch-{{batch_size}}/{{precision}}/{{execution}}/size-{{size}}/{CLASS}{{device}}"
 CELL_OF_SEARCH = CELL.replace("batch-{batch_size}/", "")

@@ -89,8 +89,8 @@ rule export_reference:
         provenance=rules.render_report.output.provenance,
         script=ancient(get_file("scripts/export_reference.py")),
     output:
-        reference=f"{RESULTS}/reference/{CONFIG.name}/reference.json",
-        trials=f"{RESULTS}/reference/{CONFIG.name}/trials.parquet",
+        reference=f"{RESULTS}/reference/{CONFIG.keys.name}/reference.json",
+        trials=f"{RESULTS}/reference/{CONFIG.keys.name}/trials.parquet",
     log:
         f"{RESULTS}/logs/export_reference.log",
     localrule: True
@@ -98,7 +98,7 @@ rule export_reference:
         "../envs/analysis.yaml"
     params:
         results=subpath(input.cells, parent=True),
-        name=CONFIG.name,
+        name=CONFIG.keys.name,
         output=subpath(output.reference, parent=True),
     message:
         "Writing the reference {params.output}"

@@ -25,7 +25,7 @@ from crossover.config.options import (
     new_parser,
     positive,
 )
-from crossover.config.studies import Quality
+from crossover.config.studies import Trainings
 from crossover.config.workloads import trains
 from crossover.errors import UserError, one_line_errors
 from crossover.machine.invocation import code_version
@@ -36,8 +36,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = new_parser(__doc__)
     add_cell_options(parser).add_argument("--batch-size", required=True, type=positive)
     training = parser.add_argument_group("training")
-    add_number(training, Quality, "epochs", help="passes over the training set")
-    add_number(training, Quality, "test_share", help="share of the dataset's rows that is held out")
+    add_number(training, Trainings, "epochs", help="passes over the training set")
+    add_number(training, Trainings, "test_share", help="share of the dataset's rows that is held out")
     add_process_options(training)
     training.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     options = parser.parse_args(arguments)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from crossover.config.configuration import Configuration, read_configuration
+from crossover.config.config_keys import Configuration
+from crossover.config.configuration import read_configuration
 from crossover.machine.discovery import Machine, Nodes
 from crossover.plan.jobs import Jobs
 from crossover.plan.run_plan import RunPlan

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crossover.config.options import as_options
-from crossover.config.studies import Cell, Quality
+from crossover.config.studies import Cell, Trainings
 from trials import ROOT, axis_options, run_script, write_points
 
 SCRIPT = ROOT / "scripts" / "train_model.py"
@@ -22,7 +22,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def options(dataset: Path, output: Path, time_limit_s: float = 60) -> list[str]:
-    settings = {"epochs": Quality().epochs, "test_share": 0.5, "cpu_threads": 1, "time_limit_s": time_limit_s}
+    settings = {"epochs": Trainings().epochs, "test_share": 0.5, "cpu_threads": 1, "time_limit_s": time_limit_s}
     return [*axis_options(CELL), *as_options(settings), f"--dataset={dataset}", f"--output={output}"]
 
 

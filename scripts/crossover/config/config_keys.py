@@ -5,10 +5,11 @@ Those of most numbers in `effort` and `largest_batch` are in studies.py.
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
+from dataclasses import asdict, field
 from dataclasses import dataclass as plain_dataclass
-from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -44,13 +45,13 @@ from crossover.config.key_types import (
 from crossover.config.models import DEFAULT_BATCH_SIZE, DEFAULT_BATCH_SIZES, DEFAULT_SIZES, FORMS, MODES
 from crossover.config.options import memory_size
 from crossover.config.studies import PRESETS, BatchSearch, Effort, Refinement
-from crossover.config.study import DATA, Data, XAxis
+from crossover.config.study import DATA, Data, Study, XAxis
 from crossover.text import listed
 
 
 @plain_dataclass(frozen=True)
-class EffortKeys(Effort):
-    """Keys of `effort`."""
+class EffortOfRun(Effort):
+    """Numbers that differ from those of a preset."""
 
     preset: PresetName = field(
         default="default",
@@ -174,8 +175,8 @@ def _is_memory_size(size: int | str) -> int | str:
 
 
 @plain_dataclass(frozen=True)
-class BatchSearchKeys(BatchSearch):
-    """Keys of `largest_batch`."""
+class LargestBatch(BatchSearch):
+    """The search for the largest batch."""
 
     memory_limit: Annotated[Annotated[int, Field(strict=True)] | Text, AfterValidator(_is_memory_size)] | None = field(
         default=None,
@@ -320,7 +321,7 @@ class ConfigKeys:
         description="References (machines measured elsewhere) to compare this machine with, by name or folder. `auto` "
         "takes those in config/reference/ if the run measures no accelerator; `none` takes none.",
     )
-    effort: PresetName | Annotated[Mapping[str, Any], PartOf(EffortKeys)] = Field(
+    effort: PresetName | Annotated[Mapping[str, Any], PartOf(EffortOfRun)] = Field(
         default="default",
         description="How long a trial warms up and measures, and how precisely crossovers are narrowed down. A "
         f"preset ({', '.join(PRESETS)}), or a mapping of the numbers that differ from the preset given as its key "
@@ -362,9 +363,38 @@ class ConfigKeys:
         description="Price per hour of whole machines, for crossovers and a ranking by cost; null for none. Keys are "
         "`here`, devices, names of references, and `currency`.",
     )
-    largest_batch: BatchSearchKeys = Field(
-        default_factory=BatchSearchKeys,
+    largest_batch: LargestBatch = Field(
+        default_factory=LargestBatch,
         description="Search for the largest batch that fits, by `snakemake largest_batches` and for studies with "
         "`largest_batch`.",
     )
     cluster: Cluster = Field(default_factory=Cluster, description="Jobs on several machines.")
+
+
+@plain_dataclass(frozen=True)
+class Configuration:
+    """The checked config: its keys, and what follows from them."""
+
+    keys: ConfigKeys
+    """The keys, with defaults and the preset's numbers."""
+    studies: tuple[Study, ...]
+    devices: tuple[str, ...] | None
+    """None for `auto`."""
+    devices_from: str
+    """Name of the layer that sets the devices, for messages."""
+    effort: Effort
+    refinement: Refinement
+    trials: int
+
+    @property
+    def results(self) -> str:
+        return os.path.normpath(self.keys.results)
+
+    @property
+    def complete(self) -> dict[str, Any]:
+        """All keys and values of the config, including defaults."""
+        return asdict(self.keys)
+
+    @property
+    def datasets(self) -> dict[str, dict[str, Any]]:
+        return asdict(self.keys.datasets)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from crossover.config.config_keys import ConfigKeys
+from crossover.config.config_keys import ConfigKeys, Configuration
 from crossover.config.effects import check_effects
-from crossover.config.studies import ENDS, PRESETS, BatchSearch, Effort, Refinement
+from crossover.config.studies import ENDS, PRESETS, Effort, Refinement
 from crossover.config.study import Study, effort_of
 from crossover.config.study_files import OF_ONE_STUDY, read_study, study_file, study_names, study_of_model
 from crossover.config.validation import Layer, Locator, check, joined
@@ -22,72 +22,24 @@ OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts
 """Folders of the workflow itself, in which results are not allowed."""
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """The checked config."""
-
-    studies: tuple[Study, ...]
-    devices: tuple[str, ...] | None
-    """None for `auto`."""
-    devices_from: str
-    """Name of the layer that sets the devices, for messages."""
-    reference: str | tuple[str, ...]
-    """`auto`, `none`, or names or folders of references."""
-    effort: Effort
-    refinement: Refinement
-    trials: int
-    seed: int
-    results: str
-    cpu_threads: int | str
-    time_limit_s: float
-    repeat_disturbed: int
-    datasets: Mapping[str, Mapping[str, Any]]
-    name: str
-    """Name of this machine when exported as a reference."""
-    prices: Mapping[str, float] | None
-    """Price per hour, by device, reference or `here`."""
-    currency: str | None
-    largest_batch: BatchSearch
-    classes: Mapping[str, Mapping[str, Any]] | None
-    """Classes of a cluster's nodes, by name; None if all nodes are the same."""
-    several_hosts: bool
-    side_by_side: bool
-    check_devices: bool
-    complete: Mapping[str, Any]
-    """All keys and values of the config, including defaults."""
-
-
 def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     """Read and check a config, in which later layers override earlier ones, and its studies; raises UserError."""
     locate = Locator(layers)
-    complete = asdict(check(_merged(layers), ConfigKeys, locate))
-    _check_of_one_study(complete, locate)
-    complete, effort, refinement = _with_preset(complete)
-    _check_results(complete["results"], folder.parent, locate)
-    _check_prices(complete["prices"], complete["cluster"]["classes"], locate)
+    keys = check(_merged(layers), ConfigKeys, locate)
+    _check_of_one_study(keys, locate)
+    preset, effort, refinement, trials = _with_preset(keys)
+    keys = replace(keys, effort={"preset": preset, **asdict(effort), "refinement": asdict(refinement)}, trials=trials)
+    _check_results(keys.results, folder.parent, locate)
+    _check_prices(keys, locate)
     _check_effort(effort, locate(("effort",)))
-    studies = tuple(_read_studies(complete, folder, locate))
-    for name, study in zip(complete["studies"], studies, strict=False):
+    studies = tuple(_read_studies(keys, folder, locate))
+    for name, study in zip(keys.studies, studies, strict=False):
         file = shown_path(study_file(name, folder))
         _check_effort(effort_of(study, effort), file, ", with the run's numbers where the study has none")
-    check_effects(layers, complete, studies)
-    devices, reference, prices = complete["devices"], complete["reference"], dict(complete["prices"] or {})
-    unchanged = ("trials", "seed", "cpu_threads", "time_limit_s", "repeat_disturbed", "datasets", "name")
-    return Configuration(
-        studies=studies,
-        devices=None if devices == "auto" else tuple(devices),
-        devices_from=locate(("devices",)),
-        reference=reference if isinstance(reference, str) else tuple(reference),
-        effort=effort,
-        refinement=refinement,
-        results=os.path.normpath(complete["results"]),
-        currency=prices.pop("currency", None),
-        prices=prices or None,
-        largest_batch=BatchSearch(**complete["largest_batch"]),
-        complete=complete,
-        **complete["cluster"],
-        **{key: complete[key] for key in unchanged},
-    )
+    devices = None if isinstance(keys.devices, str) else keys.devices
+    config = Configuration(keys, studies, devices, locate(("devices",)), effort, refinement, trials)
+    check_effects(layers, config)
+    return config
 
 
 def real_files(options: Mapping[str, Any]) -> list[str]:
@@ -121,10 +73,10 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
     return values
 
 
-def _read_studies(config: Mapping[str, Any], folder: Path, locate: Locator) -> Iterator[Study]:
-    of_model = None if config["model"] is None else study_of_model(config, locate)
-    names = sorted({*([of_model.name] if of_model else config["studies"]), *study_names(folder)})
-    for name in config["overrides"]:
+def _read_studies(keys: ConfigKeys, folder: Path, locate: Locator) -> Iterator[Study]:
+    of_model = None if keys.model is None else study_of_model(keys, locate)
+    names = sorted({*([of_model.name] if of_model else keys.studies), *study_names(folder)})
+    for name in keys.overrides:
         if name not in names:
             raise UserError(
                 f"{locate(('overrides', name))}: overrides: '{name}' is unknown; {allowed_names(name, names)}"
@@ -132,17 +84,17 @@ def _read_studies(config: Mapping[str, Any], folder: Path, locate: Locator) -> I
     if of_model:
         yield of_model
         return
-    for name in config["studies"]:
-        yield read_study(name, folder, config, locate)
+    for name in keys.studies:
+        yield read_study(name, folder, keys, locate)
 
 
-def _check_of_one_study(config: Mapping[str, Any], locate: Locator) -> None:
+def _check_of_one_study(keys: ConfigKeys, locate: Locator) -> None:
     """Raise UserError if the keys of `model` or of one study are given for several, or two for the same value."""
-    given = [key for key in ("batch_size", *OF_ONE_STUDY) if config[key] is not None]
+    given = [key for key in ("batch_size", *OF_ONE_STUDY) if getattr(keys, key) is not None]
     if {"batch_size", "batch_sizes"} <= {*given}:
         raise UserError(f"{locate(('batch_size',))}: batch_size and batch_sizes are both given; allowed: one of them")
-    names = config["studies"]
-    if given and config["model"] is None and len(names) > 1:
+    names = keys.studies
+    if given and keys.model is None and len(names) > 1:
         key = "batch_sizes" if given[0] == "batch_size" else given[0]
         raise UserError(
             f"{locate((given[0],))}: {given[0]}: for `model` or one study, but {len(names)} are selected; select one, "
@@ -150,20 +102,15 @@ def _check_of_one_study(config: Mapping[str, Any], locate: Locator) -> None:
         )
 
 
-def _with_preset(complete: Mapping[str, Any]) -> tuple[dict[str, Any], Effort, Refinement]:
-    numbers = complete["effort"]
-    numbers = {"preset": numbers} if isinstance(numbers, str) else dict(numbers)
-    name = numbers.pop("preset", "default")
+def _with_preset(keys: ConfigKeys) -> tuple[str, Effort, Refinement, int]:
+    """The preset, and its numbers with the changes of `effort` and `trials`."""
+    numbers: dict[str, Any] = {"preset": keys.effort} if isinstance(keys.effort, str) else dict(keys.effort)
+    name: str = numbers.pop("preset", "default")
+    refined: Mapping[str, Any] = numbers.pop("refinement", {})
     preset = PRESETS[name]
-    refined = numbers.pop("refinement", {})
-    if complete["trials"] is not None and preset.refinement.first_trials == 1:
-        refined = {"first_trials": complete["trials"], **refined}  # a preset of single trials adds few others
-    refinement = replace(preset.refinement, **refined)
-    effort = replace(preset.effort, **numbers)
-    trials = preset.trials if complete["trials"] is None else complete["trials"]
-    all_refined = {**asdict(refinement), "pairs": list(refinement.pairs)}
-    all_numbers = {"preset": name, **asdict(effort), "refinement": all_refined}
-    return {**complete, "effort": all_numbers, "trials": trials}, effort, refinement
+    if keys.trials is not None and preset.refinement.first_trials == 1:
+        refined = {"first_trials": keys.trials, **refined}  # a preset of single trials adds few others
+    return name, replace(preset.effort, **numbers), replace(preset.refinement, **refined), keys.trials or preset.trials
 
 
 def _check_effort(effort: Effort, file: str, whose: str = "") -> None:
@@ -192,7 +139,8 @@ def _check_results(results: str, workflow: Path, locate: Locator) -> None:
         raise UserError(f"{locate(('results',))}: results: {results} {problem}; allowed: a folder for this run alone")
 
 
-def _check_prices(prices: Mapping[str, Any] | None, classes: Mapping[str, Any] | None, locate: Locator) -> None:
+def _check_prices(keys: ConfigKeys, locate: Locator) -> None:
+    prices, classes = keys.prices, keys.cluster.classes
     if prices and len(classes or ()) > 1:
         raise UserError(
             f"{locate(('prices',))}: prices: for one machine, but cluster.classes names several; allowed: null"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from crossover.config.config_keys import Configuration
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.studies import CAPS
 from crossover.config.study import Study
@@ -14,22 +15,20 @@ from crossover.errors import UserError
 from crossover.text import listed
 
 
-def check_effects(layers: Sequence[Layer], config: Mapping[str, Any], studies: Sequence[Study]) -> None:
+def check_effects(layers: Sequence[Layer], config: Configuration) -> None:
     """Raise UserError if a key of the last layer, which is the command line, has no effect on any study.
 
-    Earlier layers, and the only layer of a Snakemake module, may hold keys for studies of other runs. `config` is
-    complete.
+    Earlier layers, and the only layer of a Snakemake module, may hold keys for studies of other runs.
     """
     if len(layers) == 1:
         return
     layer, given = layers[-1]
-    names = config["studies"] if config["model"] is None else [study.name for study in studies]
-    selected = dict(zip(names, studies, strict=True))
-    for problem in _without_effect(given, config, selected):
+    names = config.keys.studies if config.keys.model is None else [study.name for study in config.studies]
+    for problem in _without_effect(given, config, dict(zip(names, config.studies, strict=True))):
         raise UserError(f"{layer}: {problem}")
 
 
-def _without_effect(given: Mapping[str, Any], config: Mapping[str, Any], studies: Mapping[str, Study]) -> Iterator[str]:
+def _without_effect(given: Mapping[str, Any], config: Configuration, studies: Mapping[str, Study]) -> Iterator[str]:
     selected = listed([*studies])
     for name in given.get("overrides") or {}:
         if name not in studies:
@@ -42,19 +41,17 @@ def _without_effect(given: Mapping[str, Any], config: Mapping[str, Any], studies
             yield f"datasets.{name}: no selected study reads it ({selected}); remove it, or select one that does"
 
 
-def _overridden_in_vain(
-    given: Mapping[str, Any], config: Mapping[str, Any], studies: Mapping[str, Study]
-) -> Iterator[str]:
+def _overridden_in_vain(given: Mapping[str, Any], config: Configuration, studies: Mapping[str, Study]) -> Iterator[str]:
     """Numbers of `overrides` above those of the run, which the run's limit."""
     for name, overrides in (given.get("overrides") or {}).items():
         study = studies[name]
-        if "trials" in overrides and (study.trials or 0) > config["trials"]:
+        if "trials" in overrides and (study.trials or 0) > config.trials:
             yield (
-                f"overrides.{name}.trials: {study.trials} is more than the run's {config['trials']}; give "
+                f"overrides.{name}.trials: {study.trials} is more than the run's {config.trials}; give "
                 f"trials={study.trials} too"
             )
         for key in (key for key in CAPS if key in (overrides.get("effort") or {})):
-            value, most = study.effort[key], config["effort"][key]
+            value, most = study.effort[key], getattr(config.effort, key)
             if value > most:
                 yield (
                     f"overrides.{name}.effort.{key}: {value:g} is more than the run's {most:g}; give "
@@ -62,11 +59,9 @@ def _overridden_in_vain(
                 )
 
 
-def _decided_by_studies(
-    given: Mapping[str, Any], config: Mapping[str, Any], studies: Mapping[str, Study]
-) -> Iterator[str]:
+def _decided_by_studies(given: Mapping[str, Any], config: Configuration, studies: Mapping[str, Study]) -> Iterator[str]:
     """Numbers for the whole run that all selected studies set themselves, or that none of them uses."""
-    trials = config["trials"]
+    trials = config.trials
     own = {name: study.trials for name, study in studies.items() if study.trials}
     if given.get("trials") is not None and _for_each(studies, [number < trials for number in own.values()]):
         yield _set_by("trials", own, trials)

@@ -191,13 +191,11 @@ ENDS = (("warmup_min_s", "warmup_max_s"), ("timed_min_s", "timed_max_s"))
 
 @dataclass(frozen=True)
 class BatchSearch:
-    """Limits of a search for the largest batch."""
+    """Numbers of a search for the largest batch."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     start: int = number(64, "First batch size to try; sizes double from there.", ge=1, le=MOST)
     limit: int | None = number(None, "Largest batch size to try, or null for no limit.", ge=1, le=MOST)
-    memory_limit: int | str | None = None
-    """Bytes, or a number with a unit; None: the default of find_largest_batch.py."""
     timed_batches: int = number(
         100,
         "Maximum number of batches of the largest size to time for its throughput; 0 for none. Timing ends after about "
@@ -208,15 +206,13 @@ class BatchSearch:
 
 
 @dataclass(frozen=True)
-class Quality:
-    """Settings of the trainings that compare the quality of models."""
+class Trainings:
+    """Numbers of the trainings that compare the quality of models."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
     epochs: int = number(1, "Passes over the training set.", ge=1, le=MOST_EPOCHS)
     seeds: int = number(5, "Number of trainings of each model; an interval needs at least two.", ge=1, le=MOST_TRIALS)
     test_share: float = number(0.33, "Share of the dataset's rows held out from training and predicted.", gt=0, lt=1)
-    classes: Sequence[str] | None = None
-    """Names of the classes, in order; None to use their numbers."""
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ from crossover.config.studies import (
     MOST_EPOCHS,
     Cell,
     Effort,
-    Quality,
     Refinement,
+    Trainings,
 )
 from crossover.config.words import BASELINE, CPU_THREADS, CUDA_GRAPH, HALF, PLAIN, X_AXES, is_cpu, threads_of_side
 from crossover.errors import UserError
@@ -83,8 +83,8 @@ DATA = (
 
 
 @plain_dataclass(frozen=True)
-class QualityKeys(Quality):
-    """Keys of `quality`."""
+class Quality(Trainings):
+    """The trainings that compare the quality of models."""
 
     classes: TwoOrMore[Text] | None = field(
         default=None, metadata={"description": "Names of the classes, in order; null for their numbers."}
@@ -279,7 +279,7 @@ class StudyFile:
         default=True,
         description="Whether the cells are timed; false for a study that only trains models for their quality.",
     )
-    quality: QualityKeys | None = Field(
+    quality: Quality | None = Field(
         default=None,
         description="Trains each model on every device and in every precision from the same seeds, and compares their "
         "predictions; null for no training.",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.claim_checks import check_claims_of, off_grid
+from crossover.config.config_keys import ConfigKeys, Datasets
 from crossover.config.models import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_BATCH_SIZES,
@@ -53,7 +54,7 @@ OF_ONE_STUDY = ("mode", "sizes", "batch_sizes", "protocols", "steps_per_run", "x
 """Keys of a config that replace those of `model`, or of the only study."""
 
 
-def read_study(name: str, folder: Path, config: Mapping[str, Any], locate: Locator) -> Study:
+def read_study(name: str, folder: Path, keys: ConfigKeys, locate: Locator) -> Study:
     """Read and check a study of a config, given by name (below the config folder) or by path; raises UserError."""
     names = study_names(folder)
     if name not in names and not name.endswith(".yaml"):
@@ -61,9 +62,9 @@ def read_study(name: str, folder: Path, config: Mapping[str, Any], locate: Locat
             f"{locate(('studies',))}: studies: '{name}' is unknown; {allowed_names(name, names)}, or the path of a file"
         )
     file = study_file(name, folder)
-    layers = _layers_of_file(file, [*_overrides(name, config, locate), *_of_one_study(config, locate)])
+    layers = _layers_of_file(file, [*_overrides(name, keys, locate), *_of_one_study(keys, locate)])
     study = _complete(file.stem, layers, file.parent)
-    _check(study, Locator(layers), config["datasets"])
+    _check(study, Locator(layers), keys.datasets)
     if study.published and study.published.results:
         study = _with_results(study, study.published, [file.parent, folder / "published"], shown_path(file))
     try:
@@ -75,17 +76,18 @@ def read_study(name: str, folder: Path, config: Mapping[str, Any], locate: Locat
     return study
 
 
-def _overrides(name: str, config: Mapping[str, Any], locate: Locator) -> list[Layer]:
-    values = config["overrides"].get(name)
+def _overrides(name: str, keys: ConfigKeys, locate: Locator) -> list[Layer]:
+    values = keys.overrides.get(name)
     return [(f"{locate(('overrides', name))}: overrides.{name}", values)] if values else []
 
 
-def _of_one_study(config: Mapping[str, Any], locate: Locator) -> list[Layer]:
+def _of_one_study(keys: ConfigKeys, locate: Locator) -> list[Layer]:
     """The keys of a study that the config gives by OF_ONE_STUDY or `batch_size`, each with the layer that sets it."""
-    values: list[Layer] = [(locate((key,)), {key: config[key]}) for key in OF_ONE_STUDY if config[key] is not None]
-    if config["batch_size"] is not None:
-        values.append((locate(("batch_size",)), {"batch_sizes": [config["batch_size"]]}))
-    return values
+    given = {key: getattr(keys, key) for key in OF_ONE_STUDY}
+    layers: list[Layer] = [(locate((key,)), {key: value}) for key, value in given.items() if value is not None]
+    if keys.batch_size is not None:
+        layers.append((locate(("batch_size",)), {"batch_sizes": [keys.batch_size]}))
+    return layers
 
 
 def study_names(folder: Path) -> list[str]:
@@ -98,18 +100,18 @@ def study_file(name: str, folder: Path) -> Path:
     return Path(name) if name.endswith(".yaml") else folder / "studies" / f"{name}.yaml"
 
 
-def study_of_model(config: Mapping[str, Any], locate: Locator) -> Study:
+def study_of_model(keys: ConfigKeys, locate: Locator) -> Study:
     """The study described by the config's `model` and related keys; raises UserError."""
     where = locate(("model",))
-    model = read_model(config["model"], Path(), f"{where}: model")
-    layers = [(where, {"model": config["model"]}), *_of_one_study(config, locate)]
-    layers += _overrides(model.title, config, locate)
+    model = read_model(str(keys.model), Path(), f"{where}: model")
+    layers = [(where, {"model": keys.model}), *_of_one_study(keys, locate)]
+    layers += _overrides(model.title, keys, locate)
     study = _complete(model.title, layers, Path())
-    _check(study, Locator(layers), config["datasets"])
+    _check(study, Locator(layers), keys.datasets)
     return study
 
 
-def _check(study: Study, locate: Locator, datasets: Mapping[str, Any]) -> None:
+def _check(study: Study, locate: Locator, datasets: Datasets) -> None:
     for problem in _problems(study, datasets):
         raise UserError(f"{locate(problem.partition(':')[0].split('.'))}: {problem}")
     axes = ("size", "batch_size", "protocol", "variant")
@@ -246,7 +248,7 @@ def _defaults_for(model: Model, sizes: Sequence[int | str], given: Mapping[str, 
     }
 
 
-def _problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
+def _problems(study: Study, datasets: Datasets) -> Iterator[str]:
     workloads = known_workloads()
     if study.workload not in workloads and study.user_model is None:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
@@ -343,16 +345,17 @@ def _quality_problems(study: Study) -> Iterator[str]:
         yield f"quality.classes: {len(names)} names, but CLASSES of {workload} is {classes}; name each, or use null"
 
 
-def _batch_problems(study: Study, datasets: Mapping[str, Any]) -> Iterator[str]:
+def _batch_problems(study: Study, datasets: Datasets) -> Iterator[str]:
     dataset = workload_traits(study.workload).dataset
     if dataset is None:
         return
-    if dataset not in datasets:
+    known = asdict(datasets)
+    if dataset not in known:
         yield (
             f"workload: DATASET of '{study.workload}' is '{dataset}', which `datasets` of the config lacks; "
-            f"{allowed_names(dataset, sorted(datasets))}"
+            f"{allowed_names(dataset, sorted(known))}"
         )
-    options = datasets[dataset]
+    options = known[dataset]
     is_real = options.get("csv") or options.get("folder")
     rows = None if is_real else options.get("points", options.get("rows", DIGITS_ROWS))
     for batch_size in study.batch_sizes:

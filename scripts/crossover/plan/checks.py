@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin
-from crossover.config.configuration import Configuration
+from crossover.config.config_keys import Configuration
 from crossover.config.study import Study, check_any_for
 from crossover.config.table_files import left_out
 from crossover.config.words import BASELINE, DEVICES, HERE, REFERENCE_FILES, is_cpu
@@ -31,8 +31,8 @@ FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 def check_config(config: Configuration, machine: Machine, devices: Sequence[str]) -> None:
     """Raise UserError for an unknown metric, invalid class or missing device, or if no study measures on `devices`."""
     check_metrics(config.studies)
-    check_classes(config.classes, config.devices)
-    if config.check_devices and not machine.elsewhere:
+    check_classes(config.keys.cluster.classes, config.devices)
+    if config.keys.cluster.check_devices and not machine.elsewhere:
         check_device_list(config, machine)
     check_any_for(config.studies, devices)
 
@@ -44,7 +44,7 @@ def notes_before_run(
     tables = {study.user_model.table for study in config.studies if study.user_model and study.user_model.table}
     notes = [
         *map(left_out, tables),
-        unused_prices(config.prices, references, shipped),
+        unused_prices(config.keys.prices, references, shipped),
         devices_unknown(config, machine),
         None if several_hosts else measured_elsewhere(Path(config.results), platform.node()),
     ]
@@ -83,9 +83,10 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
         raise UserError(
             "--jobs: counts the jobs of a cluster, but these run here; give --cores, or a cluster's profile"
         )
-    if local and configuration.classes:
+    named = configuration.keys.cluster.classes
+    if local and named:
         raise UserError(
-            f"cluster.classes: {', '.join(configuration.classes)} are classes of a cluster's nodes, but the jobs would "
+            f"cluster.classes: {', '.join(named)} are classes of a cluster's nodes, but the jobs would "
             "run here; send them there with a profile, such as --profile profiles/slurm, or set cluster.classes to null"
         )
     if local or machine.nodes is not None:
@@ -95,8 +96,8 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
             f"{configuration.devices_from}: devices: 'auto' takes the devices that Slurm reports, but "
             f"{machine.why_no_nodes}; name the nodes' devices, such as [cpu, cuda]"
         )
-    classes = configuration.classes or {"": {}}
-    if configuration.cpu_threads == "auto" and not all(values.get("cores") for values in classes.values()):
+    classes = named or {"": {}}
+    if configuration.keys.cpu_threads == "auto" and not all(values.get("cores") for values in classes.values()):
         raise UserError(
             f"cpu_threads: 'auto' takes the cores that Slurm reports, but {machine.why_no_nodes}; "
             "give the cores of a node that a job may have, such as cpu_threads=8"
@@ -175,15 +176,15 @@ def load_by_others(before: Counters, after: Counters) -> str | None:
     )
 
 
-def reference_folders(config: Configuration, devices: Sequence[str], shipped: Path) -> list[Path]:
+def reference_folders(reference: str | Sequence[str], devices: Sequence[str], shipped: Path) -> list[Path]:
     """Folders of the references; `auto` takes those of `shipped` if the run has no accelerator. Raises UserError."""
     shipped_folders = _shipped_folders(shipped)
-    if config.reference in ("none", ("none",)):
+    if reference in ("none", ("none",)):
         return []
-    if config.reference == "auto":
+    if reference == "auto":
         folders = shipped_folders if all(map(is_cpu, devices)) else []
     else:
-        names = [config.reference] if isinstance(config.reference, str) else config.reference
+        names = [reference] if isinstance(reference, str) else reference
         folders = [_folder(name, shipped_folders) for name in names]
     names = [read_facts(folder).name for folder in folders]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
@@ -199,7 +200,7 @@ def unused_prices(prices: Mapping[str, float] | None, folders: Sequence[Path], s
         return None
     references = {read_facts(folder).name for folder in [*folders, *_shipped_folders(shipped)]}
     names = [HERE, *DEVICES, *sorted(references)]
-    unused = [f"'{name}'{did_you_mean(name, names, 1)}" for name in prices if name not in names]
+    unused = [f"'{name}'{did_you_mean(name, names, 1)}" for name in prices if name not in (*names, "currency")]
     return f"prices: no reference is called {' or '.join(unused)}; such prices are not used" if unused else None
 
 

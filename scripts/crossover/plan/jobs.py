@@ -11,7 +11,8 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from crossover.config.configuration import Configuration, real_files
+from crossover.config.config_keys import Configuration
+from crossover.config.configuration import real_files
 from crossover.config.models import Model
 from crossover.config.options import (
     as_options,
@@ -69,9 +70,9 @@ class Jobs:
         study = self._studies[wildcards["study"]]
         if kind == "trial":
             return self._trial_settings[study.name]
-        threads = {"cpu_threads": self.config.cpu_threads}
+        threads = {"cpu_threads": self.config.keys.cpu_threads}
         if kind == "batch_try":
-            return as_options({**asdict(self.config.largest_batch), "seed": self.config.seed, **threads})
+            return as_options({**asdict(self.config.keys.largest_batch), "seed": self.config.keys.seed, **threads})
         quality = study.quality
         assert quality is not None
         return as_options({"epochs": quality.epochs, "test_share": quality.test_share, **threads})
@@ -84,7 +85,7 @@ class Jobs:
     def disturbed_probes(self, wildcards: Wildcards) -> int:
         """How often the probe of a device was disturbed, at most `PROBES_AGAIN`; a change probes again."""
         probed = Path(self.config.results, "roofs", wildcards.get("machine", ""), f"{wildcards['device']}.json")
-        return min(failures(probed), PROBES_AGAIN) if self.config.repeat_disturbed else 0
+        return min(failures(probed), PROBES_AGAIN) if self.config.keys.repeat_disturbed else 0
 
     def limit_raised(self, kind: str, wildcards: Wildcards) -> int:
         """How often the time limit was raised after it had ended the job; a change runs the job again."""
@@ -177,7 +178,7 @@ class Jobs:
         for study in self.config.studies:
             precisions |= {*study.compared.precisions} if study.compared else set()
         products = {COMPUTES_IN.get(precision, precision) for precision in precisions}
-        return as_options({"precisions": ",".join(sorted(products)), "cpu_threads": self.config.cpu_threads})
+        return as_options({"precisions": ",".join(sorted(products)), "cpu_threads": self.config.keys.cpu_threads})
 
     def limit(self, kind: str, wildcards: Wildcards) -> str:
         """Options of the time limit and of records. They affect no result, so a change triggers no new measurement."""
@@ -193,8 +194,8 @@ class Jobs:
         return {
             study.name: setting_options(
                 effort_of(study, self.config.effort),
-                seed=self.config.seed,
-                cpu_threads=self.config.cpu_threads,
+                seed=self.config.keys.seed,
+                cpu_threads=self.config.keys.cpu_threads,
                 latency_steps=study.latency_steps,
                 latency_mistakes=study.latency_mistakes,
             )
@@ -205,7 +206,7 @@ class Jobs:
     def at_once(self) -> int:
         """Number of GPU trials that this machine measures side by side; 1 if it measures only the CPU."""
         accelerated = not all(map(is_cpu, self.config.devices or self.machine.devices))
-        if self.machine.elsewhere or not accelerated or not self.config.side_by_side:
+        if self.machine.elsewhere or not accelerated or not self.config.keys.cluster.side_by_side:
             return 1
         return max(1, min(self.gpus, self.cores or 1))
 
@@ -227,17 +228,17 @@ class Jobs:
         """
         if not self.machine.elsewhere:
             return self.share
-        nodes, auto = self.machine.nodes, self.config.cpu_threads == "auto"
-        threads = 1 if auto else int(self.config.cpu_threads)
+        nodes, auto = self.machine.nodes, self.config.keys.cpu_threads == "auto"
+        threads = 1 if auto else int(self.config.keys.cpu_threads)
         if is_cpu(wildcards["device"]):
-            node_class = (self.config.classes or {}).get(wildcards.get("machine", HERE), {})
+            node_class = (self.config.keys.cluster.classes or {}).get(wildcards.get("machine", HERE), {})
             return node_class.get("cores") or max(threads, self.cores or (nodes.cpus if nodes else 1))
         return (nodes.cpus_per_gpu if nodes and auto else None) or threads
 
     @property
     def resources_of_class(self) -> dict[str, Callable[[Wildcards], str | None]]:
         """The resources that classes of nodes set, such as `slurm_partition`, as functions of a job's wildcards."""
-        classes = self.config.classes or {}
+        classes = self.config.keys.cluster.classes or {}
 
         def value_of(name: str, wildcards: Wildcards) -> str | None:
             value = classes[wildcards["machine"]].get(name)
@@ -268,7 +269,7 @@ class Jobs:
         return first_mb << (attempt - 1)
 
     def _time_limit_s(self, study: Study) -> float:
-        return study.time_limit_s or self.config.time_limit_s
+        return study.time_limit_s or self.config.keys.time_limit_s
 
     @property
     def _written_files(self) -> Path:

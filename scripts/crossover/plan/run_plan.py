@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from crossover.config.configuration import Configuration
+from crossover.config.config_keys import Configuration
 from crossover.config.studies import SEARCH_PATH, TRAINING_PATH, Cell, Refinement
 from crossover.config.study import Study, cells_of_candidates, effort_of, preview, study_of, trained_cells
 from crossover.config.words import AXES, BASELINE, CPU_THREADS, ENERGY_WINDOW_MIN_S, HERE, is_cpu, threads_of_side
@@ -54,11 +54,11 @@ class RunPlan:
             studies=config.studies,
             default_devices=config.devices or devices,
             trials=config.trials,
-            seed=config.seed,
+            seed=config.keys.seed,
             results=config.results,
             refinement=config.refinement,
-            repeats=config.repeat_disturbed,
-            classes=config.classes,
+            repeats=config.keys.repeat_disturbed,
+            classes=config.keys.cluster.classes,
         )
 
     @classmethod
@@ -264,7 +264,7 @@ def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False)
             "map": accelerated and BASELINE in devices and study.second_axis is not None,
             "precisions": has_other_sides(study.precisions, study.executions),
             "host_share": accelerated,
-            "energy": config.prices is not None or long_enough,
+            "energy": config.keys.prices is not None or long_enough,
         }
         figures += [(study.name, kind) for kind in study.figures if shown.get(kind, True)]
     return figures

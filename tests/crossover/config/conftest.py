@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from crossover.config.configuration import Configuration, read_configuration
+from crossover.config.config_keys import Configuration
+from crossover.config.configuration import read_configuration
 from crossover.config.study import Study
 from crossover.config.validation import read_layers
 

@@ -136,11 +136,12 @@ def test_the_command_line_is_read_like_a_file(folder: Any) -> None:
     entries += ["effort={blocks_min: 7}", "time_limit_s=1.5", "cpu_threads=auto", "results='10'"]
     entries += ["prices={cpu: 0.8, currency: null}"]
     config = folder.read(entries=entries, effort={"warmup_min_steps": 3}, prices={"cuda": 4, "currency": "EUR"})
-    assert (config.trials, config.check_devices, config.several_hosts) == (5, False, False)
+    keys, cluster = config.keys, config.keys.cluster
+    assert (config.trials, cluster.check_devices, cluster.several_hosts) == (5, False, False)
     assert config.effort == Effort(blocks_min=7, warmup_min_steps=3)
-    assert (config.time_limit_s, config.cpu_threads, config.results, config.devices) == (1.5, "auto", "10", ("cpu",))
-    assert (config.prices, config.currency) == ({"cpu": 0.8, "cuda": 4}, None)
-    assert config.classes == {"a": {"devices": ("cpu",), "cores": 4}}
+    assert (keys.time_limit_s, keys.cpu_threads, config.results, config.devices) == (1.5, "auto", "10", ("cpu",))
+    assert keys.prices == {"cpu": 0.8, "cuda": 4, "currency": None}
+    assert cluster.classes == {"a": {"devices": ("cpu",), "cores": 4}}
 
 
 @pytest.mark.parametrize(

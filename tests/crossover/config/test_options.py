@@ -12,6 +12,7 @@ import pytest
 import find_largest_batch
 import measure_cell
 import train_model
+from crossover.config.config_keys import LargestBatch
 from crossover.config.options import (
     add_cell_options,
     as_options,
@@ -24,7 +25,7 @@ from crossover.config.studies import (
     MOST,
     BatchSearch,
     Effort,
-    Quality,
+    Trainings,
 )
 from crossover.config.words import AXES
 from crossover.errors import UserError
@@ -54,7 +55,7 @@ OF_CELL = ("--workload=matmul", "--size=64", "--device=cpu", "--output=x")
 NUMBERS: list[tuple[Any, str, type, str]] = [
     *((measure_cell, "--batch-size=1", Effort, field.name) for field in fields(Effort)),
     *((find_largest_batch, "--seed=1", BatchSearch, name) for name in ("start", "limit", "timed_batches")),
-    *((train_model, "--batch-size=1", Quality, name) for name in ("epochs", "test_share")),
+    *((train_model, "--batch-size=1", Trainings, name) for name in ("epochs", "test_share")),
 ]
 
 
@@ -119,7 +120,7 @@ def test_the_options_of_a_trial_parse_to_its_cell_and_effort() -> None:
 
 def test_the_options_of_a_search_parse_to_it_without_a_batch_size() -> None:
     cell = [option for option in axis_options(CELL) if "batch-size" not in option]
-    search = BatchSearch(start=8, limit=9, memory_limit="8GB")
+    search = LargestBatch(start=8, limit=9, memory_limit="8GB")
     options = [*cell, *as_options({**asdict(search), "seed": 1, **SHARED})]
     parsed = vars(find_largest_batch.parse_arguments([*options, "--dataset=a", "--output=b"]))
     options_read = {
@@ -132,7 +133,7 @@ def test_the_options_of_a_search_parse_to_it_without_a_batch_size() -> None:
     assert not any("batch-size" in option for option in options)
     assert not any(
         "limit=" in option.replace("time-limit", "")
-        for option in as_options({**asdict(BatchSearch()), "seed": 1, **SHARED})
+        for option in as_options({**asdict(LargestBatch()), "seed": 1, **SHARED})
     )
 
 

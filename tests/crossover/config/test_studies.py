@@ -11,7 +11,7 @@ from crossover.config.studies import (
     in_rounds,
 )
 from crossover.config.study import (
-    QualityKeys,
+    Quality,
     Study,
     cells_of_candidates,
     check_any_for,
@@ -121,7 +121,7 @@ def test_cells_with_the_same_model_are_trained_once() -> None:
     }
     assert {(cell.protocol, cell.execution) for cell in cells} == {("resident", "eager")}
     assert study.cells(["cpu"]) == []
-    assert study.quality == QualityKeys(2, 3)
+    assert study.quality == Quality(2, 3)
     assert (trained_cells(STUDY, ["cpu"]), STUDY.quality) == ([], None)
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,11 +121,6 @@ def test_a_note_warns_before_results_of_another_host_are_replaced(tmp_path: Path
 FACTS = Facts("h200", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3", None, "Linux", "abc", None)
 
 
-@dataclass
-class Config:
-    reference: Any
-
-
 @pytest.fixture
 def shipped(tmp_path: Path) -> Path:
     for name in ("a100", "h200"):
@@ -147,18 +142,18 @@ def shipped(tmp_path: Path) -> Path:
 def test_shipped_references_are_used_by_name_or_without_an_accelerator(
     shipped: Path, reference: Any, devices: list[str], names: list[str]
 ) -> None:
-    folders = reference_folders(Config(reference), devices, shipped)
+    folders = reference_folders(reference, devices, shipped)
     assert [folder.name for folder in folders] == names
     assert len(reference_files(folders)) == 2 * len(names)
 
 
 def test_a_reference_may_be_a_folder_and_an_unknown_name_is_rejected(shipped: Path) -> None:
     folder = str(shipped / "h200")
-    assert reference_folders(Config((folder,)), ["cpu"], shipped / "none") == [Path(folder)]
+    assert reference_folders((folder,), ["cpu"], shipped / "none") == [Path(folder)]
     with pytest.raises(UserError, match=r"reference: \.\./h20: no such folder; allowed: a folder with"):
-        reference_folders(Config(("../h20",)), ["cpu"], shipped)
+        reference_folders(("../h20",), ["cpu"], shipped)
     with pytest.raises(UserError, match=r"reference: 'h20' is unknown; allowed: a100, h200 \(did you mean 'h200'\?\)"):
-        reference_folders(Config(("h20",)), ["cpu"], shipped)
+        reference_folders(("h20",), ["cpu"], shipped)
 
 
 def test_prices_of_unknown_machines_are_reported(shipped: Path) -> None:
@@ -183,11 +178,11 @@ def test_two_references_of_one_name_are_rejected(shipped: Path) -> None:
     for file in (shipped / "h200").iterdir():
         (shipped / "copy" / file.name).write_bytes(file.read_bytes())
     with pytest.raises(UserError, match="reference: two are called 'h200'; allowed: one"):
-        reference_folders(Config(("h200", str(shipped / "copy"))), ["cpu"], shipped)
+        reference_folders(("h200", str(shipped / "copy")), ["cpu"], shipped)
 
 
 def test_a_damaged_reference_is_rejected(shipped: Path) -> None:
     (shipped / "h200" / "trials.parquet").write_bytes(b"other rows")
     with pytest.raises(UserError, match=r"trials.parquet: is not the file that reference.json names"):
-        reference_folders(Config("auto"), ["cpu"], shipped)
-    assert reference_folders(Config("none"), ["cpu"], shipped) == []
+        reference_folders("auto", ["cpu"], shipped)
+    assert reference_folders("none", ["cpu"], shipped) == []

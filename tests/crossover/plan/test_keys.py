@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from crossover.config.configuration import Configuration, read_configuration
+from crossover.config.config_keys import Configuration
+from crossover.config.configuration import read_configuration
 from crossover.machine import code_key
 from crossover.machine.environment import timed_variables
 from crossover.plan.jobs import Jobs

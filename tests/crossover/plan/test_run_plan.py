@@ -35,7 +35,10 @@ def test_a_path_and_its_wildcards_name_the_same_cell(classes: dict[str, dict[str
 def shown_outputs(classes: object) -> dict[str, str]:
     """The pattern of each rule's output in rules/measure.smk."""
     text = (ROOT / "rules" / "measure.smk").read_text()
-    names = {"RESULTS": "results", "CONFIG": SimpleNamespace(classes=classes)}
+    names = {
+        "RESULTS": "results",
+        "CONFIG": SimpleNamespace(keys=SimpleNamespace(cluster=SimpleNamespace(classes=classes))),
+    }
     for name, value in re.findall(r"^([A-Z_]+) = (.+)$", text, flags=re.MULTILINE):
         names[name] = eval(value, dict(names))
     rule = re.compile(r"^rule (\w+):\n.*?^    output:\n +\w+=([^\n]+),\n", flags=re.MULTILINE | re.DOTALL)
