@@ -61,7 +61,8 @@ class Matching:
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
         whole = rf"\A({self.pattern})\Z"
-        return core_schema.str_schema(strict=True, max_length=self.longest, pattern=whole, regex_engine="python-re")
+        string = core_schema.str_schema(strict=True, max_length=self.longest, pattern=whole, regex_engine="python-re")
+        return core_schema.custom_error_schema(string, "text", custom_error_message=self.title)
 
     def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
         return {"type": "string", "title": self.title}
@@ -85,6 +86,8 @@ class EachOnce:
 
 
 def _as_list(values: Any) -> Any:
+    if isinstance(values, str) and "," in values:
+        raise problem(f"{shown_value(values)} is read as a single value; allowed: one value, or a list, [{values}]")
     return [values] if isinstance(values, str | int) else values
 
 

@@ -22,29 +22,15 @@ from crossover.errors import UserError, allowed_names, shown_path, shown_text, s
 T = TypeVar("T")
 
 
-class _Resolver(BaseResolver):
-    """Types of unquoted values. Unlike in YAML 1.1, 2:30, 010, yes and 2020-01-01 are strings, and 1e3 is a number."""
+class _Loader(Composer, CParser, SafeConstructor, BaseResolver):
+    """A safe loader that refuses repeated keys and keys that are not strings.
 
-
-MERGE = "tag:yaml.org,2002:merge"
-# Snakemake passes a profile's null as None.
-for tag, pattern in {
-    "tag:yaml.org,2002:null": r"(~|null|Null|NULL|None|)$",
-    "tag:yaml.org,2002:bool": r"(true|True|TRUE|false|False|FALSE)$",
-    "tag:yaml.org,2002:int": r"([-+]?(0|[1-9][0-9]*)|0x[0-9a-fA-F]+)$",
-    "tag:yaml.org,2002:float": r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+|[0-9]+\.[0-9]*)"
-    r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$",
-    MERGE: r"<<$",
-}.items():
-    _Resolver.add_implicit_resolver(tag, re.compile(pattern), None)
-
-
-class _Loader(Composer, CParser, SafeConstructor, _Resolver):
-    """A safe loader that uses `_Resolver`, and rejects repeated keys and keys that are not strings."""
+    Unlike in YAML 1.1, unquoted 2:30, 010, yes and 2020-01-01 are strings, and 1e3 is a number.
+    """
 
     def __init__(self, text: str) -> None:
         CParser.__init__(self, text)  # ten times as fast as the pure Python loader
-        for part in (Composer, SafeConstructor, _Resolver):
+        for part in (Composer, SafeConstructor, BaseResolver):
             part.__init__(self)
 
     def compose_mapping_node(self, anchor: Any) -> Any:
@@ -60,6 +46,19 @@ class _Loader(Composer, CParser, SafeConstructor, _Resolver):
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             keys.add(key.value)
         return node
+
+
+MERGE = "tag:yaml.org,2002:merge"
+# Snakemake passes a profile's null as None.
+for tag, pattern in {
+    "tag:yaml.org,2002:null": r"(~|null|Null|NULL|None|)$",
+    "tag:yaml.org,2002:bool": r"(true|True|TRUE|false|False|FALSE)$",
+    "tag:yaml.org,2002:int": r"([-+]?(0|[1-9][0-9]*)|0x[0-9a-fA-F]+)$",
+    "tag:yaml.org,2002:float": r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+|[0-9]+\.[0-9]*)"
+    r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$",
+    MERGE: r"<<$",
+}.items():
+    _Loader.add_implicit_resolver(tag, re.compile(pattern), None)
 
 
 def read_text(path: Path) -> str:
@@ -160,10 +159,13 @@ def check(values: Mapping[str, Any], kind: Callable[..., T], locate: Locator) ->
         return checked
     except ValidationError as error:
         details = error.errors(include_url=False)
-    # Pydantic reports an error for each alternative. Show the deepest one in the data, preferably from our validators.
-    errors = [(detail, _data_path(detail, values)) for detail in details]
-    detail, path = max(errors, key=lambda error: (len(error[1]), error[0]["type"] == PROBLEM))
-    raise UserError(_one_line(detail, path, json_schema(kind), locate))
+    # Pydantic reports an error for each alternative. Show those deepest in the data, or the one of a validator of ours.
+    paths = [_data_path(detail, values) for detail in details]
+    path = max(paths, key=len)
+    found = [detail for detail, other in zip(details, paths, strict=True) if other == path]
+    found = [detail for detail in found if detail["type"] == PROBLEM][:1] or found
+    found = [detail for detail in found if detail["type"] != "too_short"] or found  # as of a list of one wrong value
+    raise UserError(f"{locate(path)}: {_problem(found, path, kind)}")
 
 
 def _data_path(detail: ErrorDetails, values: Any) -> list[str | int]:
@@ -174,90 +176,47 @@ def _data_path(detail: ErrorDetails, values: Any) -> list[str | int]:
         if (isinstance(values, Mapping) and part in values) or (isinstance(values, list) and isinstance(part, int)):
             path.append(part)
             values = values[part]
+    return [*path, detail["loc"][-1]] if detail["type"] == "missing" else path
+
+
+WORDS = {
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    **dict.fromkeys(("dataclass_type", "dict_type", "mapping_type", "model_type"), "a mapping of keys to values"),
+    "too_short": "at least {min_length} values",
+    "too_long": "at most {max_length} values",
+}
+"""What is allowed, by the type of an error whose message by pydantic names a type of Python."""
+
+
+def _problem(found: Sequence[ErrorDetails], path: Sequence[str | int], kind: Any) -> str:
+    """The key and what is wrong with its value, from the errors of its alternatives."""
+    detail = found[0]
+    where = "".join(f"{shown_text(str(part))}." for part in path)[:-1]
+    start = f"{where}: " if where else ""
     if detail["type"] == "missing":
-        path.append(detail["loc"][-1])
-    return path
-
-
-TYPE_WORDS = {
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "a mapping of keys to values",
-    "null": "null",
-}
-
-BOUND_WORDS = {
-    "minimum": "at least",
-    "exclusiveMinimum": "above",
-    "maximum": "at most",
-    "exclusiveMaximum": "below",
-}
-
-
-def _one_line(detail: ErrorDetails, path: Sequence[str | int], schema: Mapping[str, Any], locate: Locator) -> str:
-    kind, value = detail["type"], detail["input"]
-    last, above = (path[-1], path[:-1]) if path else ("", [])
-    if kind == "missing":
-        description = _rule(schema, path)["description"].removesuffix(".")
-        return f"{_where(above, locate)}: key '{last}' is missing; allowed: {description[0].lower()}{description[1:]}"
-    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        allowed = allowed_names(str(last), [*_mapping(_rule(schema, above))["properties"]])
-        return f"{_where([*above, shown_text(str(last))], locate, path)}: unknown key; {allowed}"
-    where = _where(path, locate)
-    if kind == PROBLEM:
-        return f"{where}: {detail['msg']}"
-    allowed = allowed_by(_rule(schema, path))
-    if isinstance(value, str) and "," in value and any("items" in option for option in _options(_rule(schema, path))):
-        allowed += f"; several are a list, [{value}]"
-    if kind == "too_short" and not value:
-        return f"{where}: the {'list' if isinstance(value, list) else 'mapping'} is empty; allowed: {allowed}"
+        return f"{start}missing; add this key"
+    if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{start}unknown key; {allowed_names(str(path[-1]), _keys_at(json_schema(kind), path[:-1]))}"
+    if detail["type"] == PROBLEM:
+        return f"{start}{detail['msg']}"
+    texts = [WORDS[d["type"]].format(**d.get("ctx", {})) if d["type"] in WORDS else d["msg"] for d in found]
+    allowed = ", or ".join(dict.fromkeys(text.removeprefix("Input should be ") for text in texts))
+    value = detail["input"]
     shown = json.dumps(value) if value is None or isinstance(value, bool) else shown_value(value)
-    return f"{where}: {shown} is not allowed; allowed: {allowed}"
+    return f"{start}{shown} is not allowed; allowed: {allowed}"
 
 
-def _where(path: Sequence[str | int], locate: Locator, located: Sequence[str | int] | None = None) -> str:
-    key = ".".join(map(str, path))
-    file = locate(located or path)
-    return f"{file}: {key}" if key else file
-
-
-def _rule(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
-    """The part of a JSON schema that describes the value at a path."""
-    for part in path:
-        if isinstance(part, int):
-            schema = next(option["items"] for option in _options(schema) if "items" in option)
-        else:
-            mapping = _mapping(schema)
-            keys = mapping.get("properties", {})
-            schema = keys[part] if part in keys else mapping["additionalProperties"]
-    return schema
-
-
-def _mapping(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next(option for option in _options(schema) if option.get("type") == "object")
-
-
-def _options(schema: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    options: Sequence[Mapping[str, Any]] = schema.get("anyOf", [schema])
-    return options
-
-
-def allowed_by(schema: Mapping[str, Any]) -> str:
-    """The allowed values of a JSON schema, in words."""
-    if "anyOf" in schema:
-        return ", or ".join(allowed_by(option) for option in schema["anyOf"])
-    if "const" in schema:
-        return str(schema["const"])
-    if "enum" in schema:
-        return ", ".join(map(str, schema["enum"]))
-    if schema["type"] == "string":
-        return str(schema["title"])
-    bounds = [f"{sign} {schema[bound]}" for bound, sign in BOUND_WORDS.items() if bound in schema]
-    text = " ".join([TYPE_WORDS[schema["type"]], " and ".join(bounds)]).strip()
-    if "items" in schema:
-        low, high = schema.get("minItems", 0), schema.get("maxItems")
-        count = f"{low}" if low == high else f"{low} or more"
-        text += f" of {count} values, each {allowed_by(schema['items'])}"
-    return text
+def _keys_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> list[str]:
+    """The keys that the mapping at a path may have."""
+    options = schema.get("anyOf", [schema])
+    if not path:
+        return [key for option in options for key in option.get("properties", ())]
+    part, *further = path
+    inner = [
+        option.get("items")
+        if isinstance(part, int)
+        else option.get("properties", {}).get(part) or option.get("additionalProperties")
+        for option in options
+    ]
+    return [key for option in inner if isinstance(option, Mapping) for key in _keys_at(option, further)]

@@ -98,8 +98,10 @@ def test_model_and_studies_on_one_command_line_are_one_line() -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("studies", "hsf_width,disc_depth"), ("devices", "cpu,cuda")])
 def test_the_message_for_several_values_without_brackets_shows_the_list(key: str, value: str) -> None:
-    assert error_line(check, {key: value}, ConfigKeys, COMMAND_LINE).endswith(f"; several are a list, [{value}]")
-    assert error_line(check, {"sizes": "16,64"}, ConfigKeys, COMMAND_LINE).endswith("or a list such as [16,64]")
+    assert error_line(check, {key: value}, ConfigKeys, COMMAND_LINE).endswith(
+        f"; allowed: one value, or a list, [{value}]"
+    )
+    assert error_line(check, {"sizes": "16,64"}, ConfigKeys, COMMAND_LINE).endswith("or a list, [16,64]")
 
 
 def test_later_layers_replace_single_keys_and_are_named() -> None:
@@ -137,7 +139,7 @@ def test_a_long_value_is_truncated(values: dict[str, Any], message: str) -> None
 
 @pytest.mark.parametrize("text", ["a\x00b", "\x1b[31m", "a\x7f", "\ud800", "\ufffe", "x" * 2001])
 def test_characters_that_a_page_cannot_have_are_refused(text: str) -> None:
-    words = "allowed: a string of 1 to 2000 characters, without control characters, or null"
+    words = "allowed: a string of 1 to 2000 characters, without control characters"
     assert error_line(check, {"prices": {"currency": text}}, ConfigKeys, COMMAND_LINE).endswith(words)
     check({"prices": {"currency": "größer $ <b> {x}\n\tλ 😀"}}, ConfigKeys, COMMAND_LINE)
 
