@@ -21,9 +21,6 @@ from typing import Any
 from crossover.config.signatures import (
     DEVICE,
     FUNCTION_ARGUMENTS,
-    MODEL,
-    OBJECT,
-    RETURNS,
     Arguments,
     Definition,
     find_definition,
@@ -168,17 +165,15 @@ def _model_of(origin: str, name: str, file: Path) -> Model:
     definition = find_definition(file, name)
     if definition is None:
         return Model(origin, name, size_name=_size_name(file, None))
-    makes_model = definition.made == MODEL
-    arguments = Arguments.of_signature(definition.signature, False if makes_model else None)
+    makes_models = definition.makes_models
+    arguments = Arguments.of_signature(definition.signature, False if makes_models else None)
     takes = tuple(axis for axis in FUNCTION_ARGUMENTS if axis in arguments.of) if DEVICE in arguments.of else ()
     is_users = "site-packages" not in definition.file.parts
     where = f"{relative_path(definition.file)}: line {definition.line}" if is_users else relative_path(file)
-    if definition.made == OBJECT:
-        raise UserError(f"{where}: {name} is a class that makes no model; give a function that returns {RETURNS}")
     if definition.is_exact and arguments.missing:
         raise UserError(f"{where}: {missing_text(name, definition.signature, arguments, is_users)}")
     mode = "infer" if takes else "train"
-    model = Model(origin, name, mode, _size_name(file, arguments), takes=takes, makes_only_model=makes_model)
+    model = Model(origin, name, mode, _size_name(file, arguments), takes=takes, makes_only_model=makes_models)
     return replace(model, **_known(name, definition, arguments)) if definition.is_exact else model
 
 

@@ -1,6 +1,7 @@
 """The arguments of a user's builder: its signature, read without running the file, and what is passed to each argument.
 
-The same rule applies to the signature as read here and to that of the imported function.
+The same rule applies to the signature as read here and to that of the imported function, which also serves where the
+file says too little: for methods, functions that functions return, and imports with `*`.
 """
 
 from __future__ import annotations
@@ -12,20 +13,10 @@ from dataclasses import dataclass, replace
 from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from crossover.config.own_batches import Function, last_name, own_batch, own_nodes
-from crossover.config.source_names import (
-    Lineage,
-    binds,
-    bound_in,
-    is_torch_module,
-    lineage_of,
-    makes_models,
-    parsed,
-    resolved,
-    resolved_value,
-)
+from crossover.config.own_batches import Function, last_name, own_batch
+from crossover.config.source_names import MOST_STEPS, binds, parsed, resolved
 from crossover.errors import UserError, allowed_names
 from crossover.files import relative_path
 
@@ -42,14 +33,10 @@ BATCH_NAMES = ("batch_size", "batchsize", "batch", "bs")
 
 KEEPING = ("cache", "lru_cache", "no_grad", "inference_mode", "enable_grad")
 """Decorators that keep a function's signature, by the last part of their name."""
-LITERALS = (
-    *(ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set),
-    *(ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp, ast.Compare),
-)
-MODEL, OBJECT = "model", "object"
-"""What a class makes: subclasses of torch.nn.Module, and others whose base classes are all known."""
-MOST_STEPS = 20
-"""Number of names, from `build = make` or an import to the next, that are followed to a definition."""
+MODULE = "Module"
+"""The last part of the name of torch.nn.Module."""
+ROOTS = (MODULE, "object", "Generic", "ABC")
+"""Base classes without arguments, by the last part of their name."""
 
 
 @dataclass(frozen=True)
@@ -138,20 +125,20 @@ class Definition:
     signature: Signature
     """The arguments; a default is a literal's value or a Source."""
     is_exact: bool = True
-    """False if a decorator may change the signature."""
+    """False if a decorator or a base class may change the signature."""
     unused: frozenset[str] = frozenset()
     """The arguments that the body never reads."""
     own_batch: int | None = None
     """The rows of the batch that it builds, if they are known and the same at each size."""
-    made: str | None = None
-    """What a class makes: MODEL, OBJECT, or None if that may be all that a builder returns."""
+    makes_models: bool = False
+    """Whether it is a subclass of torch.nn.Module."""
 
 
 def find_definition(file: Path, name: str, wanted: str = SIGNATURE) -> Definition | None:
     """The definition that a name of a file stands for; None if it cannot be read.
 
     Imports, base classes and assignments such as `build = partial(make, 3)` are followed. Raises UserError if the name
-    is missing, or stands for no plain function; `wanted` is the function to add.
+    is missing; `wanted` is the function to add.
     """
     tree = parsed(file)
     bound = set(chain.from_iterable(map(binds, ast.walk(tree))))  # including definitions within `if` and `try`
@@ -159,162 +146,48 @@ def find_definition(file: Path, name: str, wanted: str = SIGNATURE) -> Definitio
         functions = sorted(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
         hint = allowed_names(name, functions) if functions else f"add one: {wanted}"
         raise UserError(f"{relative_path(file)}: there is no function {name}; {hint}")
-    try:
-        return _definition(file, name)
-    except _NoFunctionError as error:
-        raise UserError(f"{error}, {wanted}") from None
-
-
-class _NoFunctionError(Exception):
-    """A name stands for something that cannot be called like a function."""
-
-
-def _refuse(file: Path, node: ast.stmt | ast.expr, text: str, allowed: str = "a function") -> NoReturn:
-    raise _NoFunctionError(f"{relative_path(file)}: line {node.lineno}: {text}; allowed: {allowed}")
-
-
-def _definition(file: Path, name: str) -> Definition | None:
-    place = resolved(file, name, MOST_STEPS)
-    if place is None:
-        return None
-    if isinstance(place[1], ast.Import | ast.ImportFrom) or (isinstance(place[1], ast.expr) and _is_literal(place[1])):
-        _refuse(place[0], place[1], f"{name} is no function")
-    return _of_place(*place, MOST_STEPS)
-
-
-def _of_place(file: Path, node: ast.AST, steps: int) -> Definition | None:
-    """The definition of a statement or expression that `resolved` returns; None if it cannot be read."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return _of_function(file, node)
-    if isinstance(node, ast.ClassDef):
-        return _of_class(file, node)
-    if isinstance(node, ast.Lambda):
-        unused = _unused_by(node)
-        return Definition(file, node.lineno, _signature(node.args), True, unused, own_batch(node, parsed(file)))
-    if isinstance(node, ast.Call) and steps:
-        return _of_call(file, node, steps - 1)
-    return _of_method(file, node) if isinstance(node, ast.Attribute) else None
+    return _of_value(file, ast.Name(name), MOST_STEPS)
 
 
 def _of_value(file: Path, value: ast.expr, steps: int) -> Definition | None:
-    place = resolved_value(file, value, MOST_STEPS)
-    return None if place is None else _of_place(*place, steps)
-
-
-def _of_function(file: Path, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Definition:
-    is_exact = all(_last_name(decorator) in KEEPING for decorator in node.decorator_list)
-    if is_exact and isinstance(node, ast.AsyncFunctionDef):
-        _refuse(file, node, f"{node.name} is an async function", "a plain one")
-    if is_exact and any(isinstance(part, ast.Yield | ast.YieldFrom) for part in own_nodes(node)):
-        _refuse(file, node, f"{node.name} is a generator, since it has a yield", "a plain function")
-    return Definition(
-        file, node.lineno, _signature(node.args), is_exact, _unused_by(node), own_batch(node, parsed(file))
-    )
-
-
-def _is_literal(value: ast.expr) -> bool:
-    """Whether an expression is a number, string or collection, which cannot be called."""
-    if isinstance(value, ast.UnaryOp):
-        return _is_literal(value.operand)
-    if isinstance(value, ast.BinOp):
-        return _is_literal(value.left) and _is_literal(value.right)
-    return isinstance(value, LITERALS)
-
-
-def _of_class(file: Path, node: ast.ClassDef) -> Definition:
-    """The definition of a class by its own or inherited `__new__` or `__init__`; not exact if that is not known."""
-    lineage = lineage_of(file, node, MOST_STEPS)
-    made = MODEL if makes_models(lineage) else None
-    unknown = Definition(file, node.lineno, Signature(), is_exact=False, made=made)
-    made = made or (None if None in lineage else OBJECT)
-    for place in lineage:
-        if place is None or place[1].decorator_list or _has_metaclass(place[1]):
-            return unknown
-        method = bound_in(place[1], "__new__") or bound_in(place[1], "__init__")
-        if method is None or is_torch_module(*place):
-            continue
-        if not isinstance(method, ast.FunctionDef) or method.decorator_list:
-            return unknown
-        arguments = _without_first(_signature(method.args))
-        if method.name == "__new__":
-            return Definition(file, node.lineno, arguments)
-        is_step = DEVICE in arguments.parameters and any(bound_in(part[1], "__call__") for part in lineage if part)
-        made = None if made == OBJECT and is_step else made
-        return Definition(file, node.lineno, arguments, True, _unused_by(method), made=made)
-    return Definition(file, node.lineno, Signature(), made=made)
-
-
-def _has_metaclass(node: ast.ClassDef) -> bool:
-    """Whether a metaclass other than ABCMeta may change what a call of the class does."""
-    return any(word.arg in (None, "metaclass") and _last_name(word.value) != "ABCMeta" for word in node.keywords)
-
-
-def _without_first(signature: Signature) -> Signature:
-    """The arguments without `self` or `cls`."""
-    parameters = list(signature.parameters.values())
-    if parameters and parameters[0].kind is not Parameter.VAR_POSITIONAL:
-        del parameters[0]
-    return Signature(parameters)
-
-
-def _of_call(file: Path, call: ast.Call, steps: int) -> Definition | None:
-    """The definition of what a call returns: a `partial`, a cached function, an instance or an inner function."""
-    if _last_name(call.func) == "partial" and call.args:
-        made = _of_value(file, call.args[0], steps)
-        return None if made is None else _with_arguments(made, call)
-    if _last_name(call.func) in KEEPING and len(call.args) == 1:
-        return _of_value(file, call.args[0], steps)
-    place = resolved_value(file, call.func, MOST_STEPS)
-    if place is None:
+    """The definition that an expression of a file stands for, after at most `steps` other expressions; or None."""
+    place = resolved(file, value)
+    if place is None or not steps:
         return None
-    if isinstance(place[1], ast.ClassDef):
-        lineage = lineage_of(place[0], place[1], MOST_STEPS)
-        if makes_models(lineage):
-            _refuse(file, call, f"{ast.unparse(call.func)}(...) is a model", "a function that builds one")
-        return _bound_method(lineage, "__call__", of_instance=True)
-    if isinstance(place[1], ast.FunctionDef) and not place[1].decorator_list:
-        inner = _returned_function(place[1])
-        return None if inner is None else _of_place(place[0], inner, steps)
+    file, node = place
+    if isinstance(node, ast.FunctionDef | ast.Lambda):
+        decorators = getattr(node, "decorator_list", ())
+        is_exact = all(_last_name(decorator) in KEEPING for decorator in decorators)
+        batch = own_batch(node, parsed(file))
+        return Definition(file, node.lineno, _signature(node.args), is_exact, _unused_by(node), batch)
+    if isinstance(node, ast.ClassDef):
+        return _of_class(file, node, steps - 1)
+    if isinstance(node, ast.Call) and node.args:
+        made = _of_value(file, node.args[0], steps - 1)
+        if made is not None and _last_name(node.func) == "partial":
+            return _with_arguments(made, node)
+        return made if _last_name(node.func) in KEEPING and len(node.args) == 1 else None
     return None
 
 
-def _returned_function(function: ast.FunctionDef) -> ast.FunctionDef | ast.Lambda | None:
-    """The inner function that a function returns, if it returns nothing else and binds its name once."""
-    nodes = list(own_nodes(function))
-    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
-    if len(returned) == 1 and isinstance(returned[0], ast.Lambda):
-        return returned[0]
-    named = [node for node in nodes if [getattr(value, "id", None) for value in returned] == binds(node)]
-    return named[0] if len(named) == 1 and isinstance(named[0], ast.FunctionDef) else None
+def _of_class(file: Path, node: ast.ClassDef, steps: int) -> Definition:
+    """The definition of a class by its own `__init__`, or that of a base class; not exact if that is not known."""
+    names = [_last_name(base) for base in node.bases]
+    bases = [_of_value(file, base, steps) for base, name in zip(node.bases, names, strict=True) if name not in ROOTS]
+    makes_models = MODULE in names or any(base and base.makes_models for base in bases)
+    inits = [part for part in node.body if isinstance(part, ast.FunctionDef) and part.name in ("__init__", "__new__")]
+    if len(inits) == 1 and not node.decorator_list:
+        arguments = _without_self(_signature(inits[0].args))
+        return Definition(file, node.lineno, arguments, unused=_unused_by(inits[0]), makes_models=makes_models)
+    inherited = bases[0] if len(bases) == 1 and not inits and not node.decorator_list else None
+    if inherited is not None:
+        return replace(inherited, makes_models=makes_models)
+    is_exact = not bases and not inits and not node.decorator_list
+    return Definition(file, node.lineno, Signature(), is_exact, makes_models=makes_models)
 
 
-def _of_method(file: Path, attribute: ast.Attribute) -> Definition | None:
-    """The definition of a method of a class or of an instance, such as `Net.build` or `Factory(3).build`."""
-    place = resolved_value(file, attribute.value, MOST_STEPS)
-    of_instance = place is not None and isinstance(place[1], ast.Call)
-    if place is not None and isinstance(place[1], ast.Call):
-        place = resolved_value(place[0], place[1].func, MOST_STEPS)
-    if place is None or not isinstance(place[1], ast.ClassDef):
-        return None
-    return _bound_method(lineage_of(place[0], place[1], MOST_STEPS), attribute.attr, of_instance)
-
-
-def _bound_method(lineage: Lineage, name: str, of_instance: bool) -> Definition | None:
-    """The definition of a method, without the argument that Python passes; None if it cannot be read."""
-    for place in lineage:
-        if place is None:
-            return None
-        method = bound_in(place[1], name)
-        if method is None:
-            continue
-        kinds = [_last_name(decorator) for decorator in getattr(method, "decorator_list", ())]
-        if not isinstance(method, ast.FunctionDef) or kinds not in ([], ["staticmethod"], ["classmethod"]):
-            return None
-        definition = _of_function(place[0], method)
-        passes_first = kinds == ["classmethod"] or (of_instance and not kinds)
-        arguments = _without_first(definition.signature) if passes_first else definition.signature
-        return replace(definition, signature=arguments, is_exact=True)
-    return None
+def _without_self(arguments: Signature) -> Signature:
+    return Signature([*arguments.parameters.values()][1:])
 
 
 def _with_arguments(made: Definition, call: ast.Call) -> Definition | None:
@@ -367,5 +240,7 @@ def _unused_by(function: Function) -> frozenset[str]:
 
 
 def _last_name(node: ast.expr) -> str:
-    """The last part of a dotted name, also of a called one; empty for other expressions."""
-    return last_name(node.func if isinstance(node, ast.Call) else node)
+    """The last part of a dotted name, also of a called or subscripted one; empty for other expressions."""
+    while isinstance(node, ast.Call | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return last_name(node)

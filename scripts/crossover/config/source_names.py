@@ -1,4 +1,4 @@
-"""What a name in a Python file stands for: assignments, imports and base classes are followed without running it."""
+"""What a name in a Python file stands for: assignments and imports are followed without running it."""
 
 from __future__ import annotations
 
@@ -10,111 +10,63 @@ from importlib.machinery import PathFinder
 from itertools import chain
 from pathlib import Path
 
-from crossover.config.own_batches import last_name
 from crossover.errors import UserError
 from crossover.files import relative_path, working_folder
 
 Place = tuple[Path, ast.AST]
-"""A statement or expression and the file that contains it."""
-Lineage = list[tuple[Path, ast.ClassDef] | None]
-"""A class and its base classes in the order in which Python searches them; None for one that is not found."""
+"""A definition, an expression or a whole module, and the file that contains it."""
 
-WITHOUT_METHODS = ("object", "Generic", "ABC")
-"""Base classes that change neither how a class is called nor its instances, by the last part of their name."""
-TORCH_MODULE = ("torch", "nn", "modules", "module.py")
-"""The last parts of the path of the file that defines torch.nn.Module."""
+MOST_STEPS = 20
+"""Number of names, from `build = make` or an import to the next, that are followed to a definition."""
 
 
-def resolved(file: Path, name: str, steps: int) -> Place | None:
-    """The definition, import or value that a top-level name stands for, after at most `steps` other names; or None."""
+def resolved(file: Path, value: ast.expr, steps: int = MOST_STEPS) -> Place | None:
+    """What an expression of a file stands for: that of a name or of a module's attribute, else itself; or None."""
+    if isinstance(value, ast.Name):
+        return _in_module(file, value.id, steps)
+    if isinstance(value, ast.Attribute):
+        place = resolved(file, value.value, steps)
+        return _in_module(place[0], value.attr, steps) if place and isinstance(place[1], ast.Module) else None
+    return file, value
+
+
+def _in_module(file: Path, name: str, steps: int) -> Place | None:
+    """What a name at the top level of a file stands for, by the last statement that binds it; or None."""
     statements = parsed(file).body
     nodes = [node for node in statements if name in names_bound_by(node)]
-    if not steps:
-        return None
-    if not nodes:
-        stars = [
-            node for node in reversed(statements) if isinstance(node, ast.ImportFrom) and "*" in names_bound_by(node)
-        ]
-        return next(filter(None, (_of_import(file, star, name, steps - 1) for star in stars)), None)
+    nodes = nodes or [node for node in statements if "*" in names_bound_by(node)]
+    if not nodes or not steps:
+        return _module(name, [file.parent]) if file.name == "__init__.py" else None
     node = nodes[-1]
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import):
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return file, node
     if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         is_whole = any(getattr(target, "id", "") == name for target in targets)
-        return resolved_value(file, node.value, steps - 1) if is_whole else None
-    return _of_import(file, node, name, steps - 1) if isinstance(node, ast.ImportFrom) else None
-
-
-def resolved_value(file: Path, value: ast.expr, steps: int) -> Place | None:
-    """What an expression stands for: that of a name or of a module's attribute, else the expression itself; or None."""
-    if isinstance(value, ast.Name):
-        return resolved(file, value.id, steps)
-    if isinstance(value, ast.Attribute):
-        path = ast.unparse(value.value).split(".")
-        module = _imported_module(file, path[0])
-        source = module_file(".".join([module[0], *path[1:]]), module[1]) if module else None
-        if source is not None:
-            return resolved(source, value.attr, steps)
-    return file, value
-
-
-def _imported_module(file: Path, name: str) -> tuple[str, list[Path]] | None:
-    """The module that a name may stand for, by the last statement that binds it, and the folders that may have it."""
-    nodes = [node for node in parsed(file).body if name in names_bound_by(node)]
-    if not nodes or not isinstance(nodes[-1], ast.Import | ast.ImportFrom):
-        return None
-    node = nodes[-1]
-    alias = next(alias for alias in node.names if name in binds(alias))
+        return resolved(file, node.value, steps - 1) if is_whole else None
     if isinstance(node, ast.Import):
-        return alias.name if alias.asname else name, _folders(file, 0)
-    return ".".join(filter(None, [node.module, alias.name])), _folders(file, node.level)
+        alias = next(alias for alias in node.names if name in binds(alias))
+        return _module(alias.name if alias.asname else name, _folders(file))
+    return _imported(file, node, name, steps - 1) if isinstance(node, ast.ImportFrom) else None
 
 
-def _folders(file: Path, level: int) -> list[Path]:
-    """The folders from which a file imports; `level` is the number of dots of a relative import."""
-    return [file.parents[level - 1]] if level else [file.resolve().parent, file.parent]
+def _imported(file: Path, node: ast.ImportFrom, name: str, steps: int) -> Place | None:
+    """What `from ... import` binds to a name: that of the other file, or a module."""
+    name = next((alias.name for alias in node.names if name in binds(alias)), name)
+    folders = [file.parents[node.level - 1]] if node.level else _folders(file)
+    source = module_file(node.module, folders) if node.module else folders[0] / "__init__.py"
+    place = _in_module(source, name, steps) if source is not None and source.is_file() else None
+    return place or _module(".".join(filter(None, [node.module, name])), folders)
 
 
-def _of_import(file: Path, statement: ast.ImportFrom, name: str, steps: int) -> Place | None:
-    """What a statement imports from a Python file, or itself if it imports a module; None if there is no such file."""
-    imported = next((alias.name for alias in statement.names if name in binds(alias)), name)
-    folders = _folders(file, statement.level)
-    source = module_file(statement.module, folders) if statement.module else folders[0] / "__init__.py"
-    place = resolved(source, imported, steps) if source is not None and source.is_file() else None
-    module = ".".join(filter(None, [statement.module, imported]))
-    is_module = (place is None or isinstance(place[1], ast.ImportFrom)) and module_file(module, folders)
-    return (file, statement) if is_module else place
+def _folders(file: Path) -> list[Path]:
+    """The folders from which a file imports: its own, and that of a link to it."""
+    return [file.resolve().parent, file.parent]
 
 
-def lineage_of(file: Path, node: ast.ClassDef, steps: int) -> Lineage:
-    """The lineage of a class, with base classes that are reached several times at their last position."""
-    order: Lineage = [(file, node)]
-    for base in node.bases:
-        expression = base.value if isinstance(base, ast.Subscript) else base
-        if last_name(expression) in WITHOUT_METHODS:
-            continue
-        place = resolved_value(file, expression, steps - 1) if steps else None
-        if place is not None and isinstance(place[1], ast.ClassDef):
-            order += lineage_of(place[0], place[1], steps - 1)
-        else:
-            order.append(None)
-    keys = [place and (place[0], place[1].lineno) for place in order]
-    return [place for number, place in enumerate(order) if place is None or keys[number] not in keys[number + 1 :]]
-
-
-def is_torch_module(file: Path, node: ast.ClassDef) -> bool:
-    return node.name == "Module" and file.parts[-len(TORCH_MODULE) :] == TORCH_MODULE
-
-
-def makes_models(lineage: Lineage) -> bool:
-    """Whether a class is a subclass of torch.nn.Module."""
-    return any(place is not None and is_torch_module(*place) for place in lineage)
-
-
-def bound_in(node: ast.ClassDef, name: str) -> ast.stmt | None:
-    """The last statement of a class that binds a name."""
-    return next((part for part in reversed(node.body) if name in names_bound_by(part)), None)
+def _module(name: str, folders: Sequence[Path]) -> Place | None:
+    file = module_file(name, folders)
+    return None if file is None else (file, parsed(file))
 
 
 def module_file(module: str, folders: Sequence[Path] = ()) -> Path | None:
