@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from crossover.config.config_keys import Configuration
 from crossover.config.figure_kinds import asks_for_crossovers
-from crossover.config.studies import CAPS
-from crossover.config.study import Study
+from crossover.config.study import Study, effort_of
 from crossover.config.validation import Layer
 from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
@@ -30,67 +30,53 @@ def check_effects(layers: Sequence[Layer], config: Configuration) -> None:
 
 def _without_effect(given: Mapping[str, Any], config: Configuration, studies: Mapping[str, Study]) -> Iterator[str]:
     selected = listed([*studies])
-    for name in given.get("overrides") or {}:
+    used = {name: _numbers_of(study, config) for name, study in studies.items()}
+    for name, overrides in (given.get("overrides") or {}).items():
         if name not in studies:
             yield f"overrides: '{name}' is not selected; allowed: {selected}, or select it with studies"
-    yield from _overridden_in_vain(given, config, studies)
-    yield from _decided_by_studies(given, config, studies)
+        for key, value in _flat(overrides):
+            if value != (most := used[name].get(key, value)):
+                spelled = _spelled(key, value)
+                yield f"overrides.{name}.{key}: {value:g} is more than the run's {most:g}; give {spelled} too"
+    for key, value in _flat(given):
+        of_studies = {name: numbers[key] for name, numbers in used.items() if key in numbers}
+        if of_studies and value not in of_studies.values():
+            shown = listed([f"{name} has {number:g}" for name, number in of_studies.items()])
+            override = f"overrides={{{next(iter(studies))}: {{{_spelled(key, value, ': ')}}}}}"
+            yield f"{key}: {value}, but {shown} of its own; give {override} too"
+    effort = given.get("effort")
+    if isinstance(effort, Mapping):
+        if "latencies_max_s" in effort and not any(study.latency_steps for study in studies.values()):
+            yield "effort.latencies_max_s: no selected study has latency_steps; remove it"
+        if "refinement" in effort and not any(map(_may_be_refined, studies.values())):
+            yield "effort.refinement: no selected study looks for crossovers or other comparisons to refine; remove it"
     read = {workload_traits(study.workload).dataset for study in studies.values()}
     for name in given.get("datasets") or {}:
         if name not in read:
             yield f"datasets.{name}: no selected study reads it ({selected}); remove it, or select one that does"
 
 
-def _overridden_in_vain(given: Mapping[str, Any], config: Configuration, studies: Mapping[str, Study]) -> Iterator[str]:
-    """Numbers of `overrides` above those of the run, which the run's limit."""
-    for name, overrides in (given.get("overrides") or {}).items():
-        study = studies[name]
-        if "trials" in overrides and (study.trials or 0) > config.trials:
-            yield (
-                f"overrides.{name}.trials: {study.trials} is more than the run's {config.trials}; give "
-                f"trials={study.trials} too"
-            )
-        for key in (key for key in CAPS if key in (overrides.get("effort") or {})):
-            value, most = study.effort[key], getattr(config.effort, key)
-            if value > most:
-                yield (
-                    f"overrides.{name}.effort.{key}: {value:g} is more than the run's {most:g}; give "
-                    f"effort={{{key}: {value:g}}} too"
-                )
+def _numbers_of(study: Study, config: Configuration) -> dict[str, float]:
+    """The numbers with which a study is measured, by key: its own, or those of the run."""
+    effort = asdict(effort_of(study, config.effort))
+    return {
+        "trials": min(study.trials or config.trials, config.trials),
+        "time_limit_s": study.time_limit_s or config.keys.time_limit_s,
+        **{f"effort.{key}": number for key, number in effort.items()},
+    }
 
 
-def _decided_by_studies(given: Mapping[str, Any], config: Configuration, studies: Mapping[str, Study]) -> Iterator[str]:
-    """Numbers for the whole run that all selected studies set themselves, or that none of them uses."""
-    trials = config.trials
-    own = {name: study.trials for name, study in studies.items() if study.trials}
-    if given.get("trials") is not None and _for_each(studies, [number < trials for number in own.values()]):
-        yield _set_by("trials", own, trials)
-    limit = given.get("time_limit_s")
-    limits = {name: study.time_limit_s for name, study in studies.items() if study.time_limit_s is not None}
-    if limit is not None and _for_each(studies, [number != limit for number in limits.values()]):
-        yield _set_by("time_limit_s", limits, limit)
-    effort = given.get("effort")
-    for key, value in effort.items() if isinstance(effort, Mapping) else ():
-        numbers = {name: study.effort[key] for name, study in studies.items() if key in study.effort}
-        if _for_each(studies, [n < value if key in CAPS else n != value for n in numbers.values()]):
-            yield _set_by(f"effort.{key}", numbers, value)
-        if key == "latencies_max_s" and not any(study.latency_steps for study in studies.values()):
-            yield f"effort.{key}: no selected study has latency_steps; remove it"
-        if key == "refinement" and not any(map(_may_be_refined, studies.values())):
-            yield f"effort.{key}: no selected study looks for crossovers or other comparisons to refine; remove it"
+def _flat(values: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """The numbers among values of a config or study, and those of its effort."""
+    effort = values.get("effort")
+    inner = {f"effort.{key}": value for key, value in effort.items()} if isinstance(effort, Mapping) else {}
+    return [(key, value) for key, value in {**values, **inner}.items() if isinstance(value, int | float)]
 
 
-def _for_each(studies: Mapping[str, Study], in_vain: Sequence[bool]) -> bool:
-    """Whether all studies have a number of their own, and the run's has no effect on any of them."""
-    return len(in_vain) == len(studies) and all(in_vain)
-
-
-def _set_by(key: str, own: Mapping[str, Any], value: object) -> str:
-    shown = listed([f"{study} has {number:g}" for study, number in own.items()])
-    *above, last = key.split(".")
-    inner = "".join(f"{part}: {{" for part in above) + f"{last}: {value}" + "}" * len(above)
-    also = " too" if last in ("trials", *CAPS) else " instead"
-    return f"{key}: {value}, but {shown} of its own; give overrides={{{next(iter(own))}: {{{inner}}}}}{also}"
+def _spelled(key: str, value: float, sign: str = "=") -> str:
+    """An entry of the command line, or with ": " one of a mapping: `trials=3`, `effort={timed_max_s: 9}`."""
+    above, _, last = key.rpartition(".")
+    return f"{above}{sign}{{{last}: {value:g}}}" if above else f"{last}{sign}{value:g}"
 
 
 def _may_be_refined(study: Study) -> bool:

@@ -141,7 +141,7 @@ def test_a_table_gives_batches_of_any_size(builders: Any) -> None:
         (
             {"time_limit_s": 60.0},
             ["time_limit_s=900"],
-            "time_limit_s: 900, but mine has 60 of its own; give overrides={mine: {time_limit_s: 900}} instead",
+            "time_limit_s: 900, but mine has 60 of its own; give overrides={mine: {time_limit_s: 900}} too",
         ),
         (
             {"effort": {"timed_max_s": 0.4}},
@@ -151,7 +151,7 @@ def test_a_table_gives_batches_of_any_size(builders: Any) -> None:
         (
             {"effort": {"blocks_min": 30}},
             ["effort={blocks_min: 9}"],
-            "effort.blocks_min: 9, but mine has 30 of its own; give overrides={mine: {effort: {blocks_min: 9}}} instea",
+            "effort.blocks_min: 9, but mine has 30 of its own; give overrides={mine: {effort: {blocks_min: 9}}} too",
         ),
         (
             {},
