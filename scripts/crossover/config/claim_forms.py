@@ -118,8 +118,21 @@ class CrossoverBetween:
         return self
 
 
+class Ratio:
+    """A form that compares two sides; `ratio` raises an error if they are not well defined."""
+
+    @property
+    def ratio(self) -> RatioWithin:
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _has_sides(self) -> Ratio:
+        _ = self.ratio
+        return self
+
+
 @dataclass(frozen=True, kw_only=True, config=KEYS)
-class SpeedupBetween:
+class SpeedupBetween(Ratio):
     slow: AxisValues = Field(description="Values of this side's axes.")
     fast: AxisValues = Field(description="Values of this side's axes.")
     where: AxisValues = Field(default_factory=dict, description=WHERE)
@@ -130,50 +143,35 @@ class SpeedupBetween:
         of, over = (_side(name, getattr(self, name), "step_time_s", self.where) for name in ("slow", "fast"))
         return RatioWithin(of, over, *self.range)
 
-    @model_validator(mode="after")
-    def _has_sides(self) -> SpeedupBetween:
-        _ = self.ratio
-        return self
-
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
-class RatioKeys:
+class RatioOfMetrics(Ratio):
     metric: Text | None = Field(default=None, description="The metric of both sides.")
     of: SideValues = Field(description=SIDE)
     over: SideValues = Field(description=SIDE)
     where: AxisValues = Field(default_factory=dict, description=WHERE)
 
-    @property
-    def ends(self) -> tuple[float | None, float]:
-        raise NotImplementedError
-
-    @property
-    def ratio(self) -> RatioWithin:
+    def within(self, low: float | None, high: float) -> RatioWithin:
         of, over = (_side(name, getattr(self, name), self.metric, self.where) for name in ("of", "over"))
-        return RatioWithin(of, over, *self.ends)
-
-    @model_validator(mode="after")
-    def _has_sides(self) -> RatioKeys:
-        _ = self.ratio
-        return self
+        return RatioWithin(of, over, low, high)
 
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
-class RatioBetween(RatioKeys):
+class RatioBetween(RatioOfMetrics):
     range: Range = Field(description=RANGE)
 
     @property
-    def ends(self) -> tuple[float, float]:
-        return self.range[0], self.range[1]
+    def ratio(self) -> RatioWithin:
+        return self.within(*self.range)
 
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
-class RatioBelow(RatioKeys):
+class RatioBelow(RatioOfMetrics):
     limit: Positive = Field(description="The ratio lies below this value.")
 
     @property
-    def ends(self) -> tuple[None, float]:
-        return None, self.limit
+    def ratio(self) -> RatioWithin:
+        return self.within(None, self.limit)
 
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
@@ -240,7 +238,7 @@ class Claim:
     @property
     def form(self) -> Form:
         form = getattr(self, self.form_name)
-        return form.ratio if isinstance(form, SpeedupBetween | RatioKeys) else form
+        return form.ratio if isinstance(form, Ratio) else form
 
     @property
     def shown(self) -> str:

@@ -143,24 +143,11 @@ class Datasets:
 
 
 class Prices(BaseModel):
-    """Keys of `prices`; a key that is not a field is the name of a reference."""
+    """Keys of `prices`; other keys than `currency` name machines."""
 
     model_config = ConfigDict(extra="allow", allow_inf_nan=False, defer_build=True)
     __pydantic_extra__: dict[str, Price | None]
 
-    here: Price | None = Field(
-        default=None, description="Price per hour of this machine, for devices without their own price."
-    )
-    cpu: Price | None = Field(default=None, description="Price per hour of a machine without an accelerator.")
-    cuda: Price | None = Field(
-        default=None, description="Price per hour of a machine with one accelerator of this kind."
-    )
-    mps: Price | None = Field(
-        default=None, description="Price per hour of a machine with one accelerator of this kind."
-    )
-    xpu: Price | None = Field(
-        default=None, description="Price per hour of a machine with one accelerator of this kind."
-    )
     currency: Text | None = Field(
         default=None, description="Currency of the prices, shown in the report; null for none."
     )
@@ -361,7 +348,8 @@ class ConfigKeys:
     prices: Annotated[Mapping[str, Any], PartOf(Prices)] | None = Field(
         default=None,
         description="Price per hour of whole machines, for crossovers and a ranking by cost; null for none. Keys are "
-        "`here`, devices, names of references, and `currency`.",
+        "`cpu`, for a machine without an accelerator; `cuda`, `mps` or `xpu`, for one with one accelerator of this "
+        "kind; `here`, for this machine where its device has no price; names of references; and `currency`.",
     )
     largest_batch: LargestBatch = Field(
         default_factory=LargestBatch,

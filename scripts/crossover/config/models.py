@@ -22,7 +22,6 @@ from crossover.config.signatures import (
     DEVICE,
     FUNCTION_ARGUMENTS,
     Arguments,
-    Definition,
     find_definition,
     missing_text,
 )
@@ -172,18 +171,23 @@ def _model_of(origin: str, name: str, file: Path) -> Model:
     where = f"{relative_path(definition.file)}: line {definition.line}" if is_users else relative_path(file)
     if definition.is_exact and arguments.missing:
         raise UserError(f"{where}: {missing_text(name, definition.signature, arguments, is_users)}")
-    mode = "infer" if takes else "train"
-    model = Model(origin, name, mode, _size_name(file, arguments), takes=takes, makes_only_model=makes_models)
-    return replace(model, **_known(name, definition, arguments)) if definition.is_exact else model
-
-
-def _known(name: str, definition: Definition, arguments: Arguments) -> dict[str, Any]:
-    return {
-        "signature": f"{name}{definition.signature}",
-        "passed": arguments.passed(definition.signature),
-        "uses_size": arguments.of.get("size") not in definition.unused,
-        "own_batch": definition.own_batch,
-    }
+    model = Model(
+        origin,
+        name,
+        "infer" if takes else "train",
+        _size_name(file, arguments),
+        takes=takes,
+        makes_only_model=makes_models,
+    )
+    if not definition.is_exact:
+        return model
+    return replace(
+        model,
+        signature=f"{name}{definition.signature}",
+        passed=arguments.passed(definition.signature),
+        uses_size=arguments.of.get("size") not in definition.unused,
+        own_batch=definition.own_batch,
+    )
 
 
 def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:

@@ -73,11 +73,6 @@ def read_text(path: Path) -> str:
         raise UserError(f"{shown_path(path)}: cannot be read: {error.strerror}") from None
 
 
-def read_yaml(path: Path) -> Any:
-    """Read a YAML file; raises UserError, usually with the line."""
-    return _load(read_text(path), shown_path(path))
-
-
 def _load(text: str, where: str) -> Any:
     try:
         return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]  # the stubs allow only PyYAML's loaders
@@ -90,8 +85,8 @@ def _load(text: str, where: str) -> Any:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Read a YAML file whose top level must be a mapping; raises UserError."""
-    values = read_yaml(path)
+    """Read a YAML file whose top level must be a mapping; raises UserError, usually with the line."""
+    values = _load(read_text(path), shown_path(path))
     if not isinstance(values, dict):
         kind = "nothing" if values is None else type(values).__name__
         raise UserError(f"{shown_path(path)}: {kind} at the top level; allowed: keys with values, such as `trials: 3`")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crossover.config.config_keys import ConfigKeys, Digits
-from crossover.config.validation import Locator, check, joined, read_layers, read_yaml
+from crossover.config.validation import Locator, check, joined, read_layers, read_mapping
 from user_errors import error_line
 
 COMMAND_LINE = Locator([("--config", {})])
@@ -27,7 +27,7 @@ TEXTS = ("2:30", "1:30.5", "010", "-007", "0b11", "1_000", "2020-01-01", "2020-0
 @pytest.mark.parametrize("text", TEXTS)
 def test_values_that_only_yaml_1_1_converts_are_strings(file: Path, text: str) -> None:
     file.write_text(f"a: {text}\nb: '{text}'\n")
-    assert read_yaml(file) == {"a": text, "b": text}
+    assert read_mapping(file) == {"a": text, "b": text}
 
 
 @pytest.mark.parametrize(
@@ -69,19 +69,19 @@ def test_an_empty_entry_is_not_the_default(entry: str) -> None:
 )
 def test_invalid_yaml_is_one_line(file: Path, text: str, message: str) -> None:
     file.write_text(text)
-    assert error_line(read_yaml, file).startswith(f"mine.yaml: {message}")
+    assert error_line(read_mapping, file).startswith(f"mine.yaml: {message}")
 
 
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.symlink_to(path.name)])
 def test_a_file_that_cannot_be_read_is_one_line(file: Path, make: Callable[[Path], object]) -> None:
     make(file)
-    assert error_line(read_yaml, file).startswith("mine.yaml: cannot be read: ")
+    assert error_line(read_mapping, file).startswith("mine.yaml: cannot be read: ")
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_a_file_in_another_encoding_is_one_line(file: Path, encoding: str) -> None:
     file.write_bytes("title: größer".encode(encoding))
-    assert error_line(read_yaml, file) == "mine.yaml: not a text file in UTF-8"
+    assert error_line(read_mapping, file) == "mine.yaml: not a text file in UTF-8"
 
 
 def test_a_key_given_twice_on_the_command_line_is_one_line() -> None:
