@@ -6,7 +6,7 @@ import ast
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from inspect import Parameter
 from pathlib import Path
@@ -32,30 +32,6 @@ PARAMETER_BYTES = 16
 """Host memory per parameter: a float32 weight and its gradient, doubled (measured: 7 B for `higgs_mlp`)."""
 
 
-@dataclass(frozen=True)
-class Traits:
-    """The constants of a workload's module; each field is named like its constant, in lower case."""
-
-    size_name: str
-    size_range: tuple[int, int]
-    dataset: str | None
-    """The dataset that the workload reads; None if it draws its own inputs."""
-    protocols: tuple[str, ...]
-    variants: tuple[str, ...] = (PLAIN,)
-    sizes: tuple[int, ...] | None = None
-    """The only sizes of the workload; None if all sizes in the range are allowed."""
-    batch_sizes: tuple[int, ...] | None = None
-    """The only batch sizes of the workload; None if all are allowed."""
-    granularity: int = 1
-    """Sizes must be multiples of this."""
-    preloaded: str | None = None
-    """A module of the workloads' folder that takes seconds to import; the trial server imports it once."""
-    classes: int | None = None
-
-
-OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded", *COPYING))
-
-
 def _is_tuple_of(kind: type, value: Any) -> bool:
     return isinstance(value, tuple) and bool(value) and all(type(item) is kind for item in value)
 
@@ -68,33 +44,57 @@ def _is_none_or_counts(value: Any) -> bool:
     return value is None or (_is_tuple_of(int, value) and min(value) >= 1)
 
 
-ALLOWED: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "SIZE_NAME": ("a string", lambda value: isinstance(value, str) and bool(value.strip())),
-    "SIZE_RANGE": (
+def constant(allowed: str, is_allowed: Callable[[Any], bool], **default: Any) -> Any:
+    """A field with the values that its constant may have, in words and as a check."""
+    return field(metadata={"allowed": allowed, "is_allowed": is_allowed}, **default)
+
+
+@dataclass(frozen=True)
+class Traits:
+    """The constants of a workload's module; each field is named like its constant, in lower case."""
+
+    size_name: str = constant("a string", lambda value: isinstance(value, str) and bool(value.strip()))
+    size_range: tuple[int, int] = constant(
         "the smallest and the largest size, such as (1, 32768)",
         lambda value: _is_tuple_of(int, value) and len(value) == 2 and 1 <= value[0] <= value[1],
-    ),
-    "DATASET": (
+    )
+    dataset: str | None = constant(
         "None, or a key of `datasets` in the config, such as 'disc'",
         lambda value: value is None or isinstance(value, str),
-    ),
-    "PROTOCOLS": (
+    )
+    """The dataset that the workload reads; None if it draws its own inputs."""
+    protocols: tuple[str, ...] = constant(
         "a tuple of resident and as_published, such as ('resident',)",
         lambda value: _is_tuple_of(str, value) and set(value) <= {"resident", "as_published"},
-    ),
-    "VARIANTS": (
+    )
+    variants: tuple[str, ...] = constant(
         "a tuple of names of letters, digits and _, such as ('plain',)",
         lambda value: _is_tuple_of(str, value) and all(re.fullmatch(r"\w+", item, re.ASCII) for item in value),
-    ),
-    "SIZES": ("None, or a tuple of sizes within SIZE_RANGE", _is_none_or_counts),
-    "BATCH_SIZES": ("None, or a tuple of whole numbers of at least 1", _is_none_or_counts),
-    "GRANULARITY": ("a whole number of at least 1, at most the largest size", _is_count),
-    "PRELOADED": (
+        default=(PLAIN,),
+    )
+    sizes: tuple[int, ...] | None = constant(
+        "None, or a tuple of sizes within SIZE_RANGE", _is_none_or_counts, default=None
+    )
+    """The only sizes of the workload; None if all sizes in the range are allowed."""
+    batch_sizes: tuple[int, ...] | None = constant(
+        "None, or a tuple of whole numbers of at least 1", _is_none_or_counts, default=None
+    )
+    """The only batch sizes of the workload; None if all are allowed."""
+    granularity: int = constant("a whole number of at least 1, at most the largest size", _is_count, default=1)
+    """Sizes must be multiples of this."""
+    preloaded: str | None = constant(
         "None, or a module of the workloads' folder, such as '_llama'",
         lambda value: value is None or (isinstance(value, str) and workload_module(value).is_file()),
-    ),
-    "CLASSES": ("None, or a whole number of at least 2", lambda value: value is None or _is_count(value, 2)),
-}
+        default=None,
+    )
+    """A module of the workloads' folder that takes seconds to import; the trial server imports it once."""
+    classes: int | None = constant(
+        "None, or a whole number of at least 2", lambda value: value is None or _is_count(value, 2), default=None
+    )
+
+
+CONSTANTS = {f.name.upper(): f.metadata for f in fields(Traits)}
+OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded", *COPYING))
 
 
 def known_workloads() -> list[str]:
@@ -190,13 +190,13 @@ def read_traits(module: Path) -> Traits:
         except (ValueError, TypeError):
             raise UserError(
                 f"{lines[name]} is computed, but read without running the module; "
-                f"allowed: a literal, {ALLOWED[name][0]}"
+                f"allowed: a literal, {CONSTANTS[name]['allowed']}"
             ) from None
-        if not ALLOWED[name][1](values[name]):
+        if not CONSTANTS[name]["is_allowed"](values[name]):
             raise _refused(lines, name, values[name])
     missing = [f.name.upper() for f in fields(Traits) if f.default is MISSING and f.name.upper() not in values]
     if missing:
-        wanted = "; ".join(f"{name}: {ALLOWED[name][0]}" for name in missing)
+        wanted = "; ".join(f"{name}: {CONSTANTS[name]['allowed']}" for name in missing)
         raise UserError(
             f"{shown}: lacks {', '.join(missing)}; add at the top level: {wanted}; see 'A workload of your own' in "
             "docs/how-to/configure.md"
@@ -227,7 +227,7 @@ def _check_function(module: Path, name: str, wanted: str, most: int) -> None:
 
 
 def _refused(lines: Mapping[str, str], name: str, value: object) -> UserError:
-    return UserError(f"{lines[name]}: {shown_value(value)} is not allowed; allowed: {ALLOWED[name][0]}")
+    return UserError(f"{lines[name]}: {shown_value(value)} is not allowed; allowed: {CONSTANTS[name]['allowed']}")
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
@@ -235,5 +235,5 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
-                if isinstance(target, ast.Name) and target.id in ALLOWED:
+                if isinstance(target, ast.Name) and target.id in CONSTANTS:
                     yield target.id, node.value
