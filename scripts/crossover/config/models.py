@@ -9,14 +9,12 @@ The data of a model may come from a table: a CSV or Parquet file with columns of
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
 
 from crossover.config.signatures import (
     DEVICE,
@@ -25,7 +23,7 @@ from crossover.config.signatures import (
     find_definition,
     missing_text,
 )
-from crossover.config.source_names import module_file, parsed
+from crossover.config.source_names import constants, module_file
 from crossover.errors import UserError, shown_value
 from crossover.files import relative_path
 
@@ -197,7 +195,7 @@ def declared_sizes(model: Model) -> tuple[int, ...] | tuple[str] | None:
     if not model.is_sized:
         return (model.title,)
     file = model.file or module_file(model.origin)
-    constant = None if file is None else _constant(file, "SIZES")
+    constant = None if file is None else constants(file, ("SIZES",)).get("SIZES")
     if constant is None:
         return None
     shown, sizes = constant
@@ -212,7 +210,7 @@ UNITS_OF_TABLES = ("s", "B")
 
 def _size_name(file: Path, arguments: Arguments | None) -> str:
     """What the sizes count: the file's SIZE_NAME, or else words from the name of the argument for the size."""
-    constant = _constant(file, "SIZE_NAME")
+    constant = constants(file, ("SIZE_NAME",)).get("SIZE_NAME")
     if constant is not None:
         shown, name = constant
         if not isinstance(name, str) or not name.strip():
@@ -222,18 +220,6 @@ def _size_name(file: Path, arguments: Arguments | None) -> str:
     size = re.sub(r"^(n|num|number_of)_", "", size).replace("_", " ")
     is_name = size.endswith("s") or len(size) == 1
     return size if is_name and size not in UNITS_OF_TABLES else f"units of {size}"
-
-
-def _constant(file: Path, name: str) -> tuple[str, Any] | None:
-    """Where a constant is assigned, for messages, and its literal value; None if the file does not assign it."""
-    for node in parsed(file).body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-            shown = f"{relative_path(file)}: line {node.lineno}: {name}"
-            try:
-                return shown, ast.literal_eval(node.value)
-            except ValueError:
-                raise UserError(f"{shown} is computed, but read without running the file; write a literal") from None
-    return None
 
 
 def find_file(name: str, folders: Sequence[Path], missing: str, wanted: str) -> Path:

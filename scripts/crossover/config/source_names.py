@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from crossover.errors import UserError
 from crossover.files import relative_path, working_folder
@@ -95,6 +96,22 @@ def binds(node: ast.AST) -> list[str]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [node.name]
     return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
+
+
+def constants(file: Path, names: Collection[str]) -> dict[str, tuple[str, Any]]:
+    """Of these constants of a file, where each is assigned, for messages, and its literal value; raises UserError."""
+    found: dict[str, tuple[str, Any]] = {}
+    for node in parsed(file).body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for name in (target.id for target in targets if isinstance(target, ast.Name) and target.id in names):
+            shown = f"{relative_path(file)}: line {node.lineno}: {name}"
+            try:
+                found[name] = shown, ast.literal_eval(node.value)
+            except (ValueError, TypeError):
+                raise UserError(f"{shown} is computed, but read without running the file; write a literal") from None
+    return found
 
 
 def parsed(file: Path) -> ast.Module:

@@ -47,10 +47,6 @@ class _Columns:
     encoding: str = "utf-8"
     delimiter: str = ","
 
-    def positions(self, name: str) -> str:
-        """The positions of all columns of that name, counted from 1: "1 and 3"."""
-        return " and ".join(str(number) for number, other in enumerate(self.names, 1) if other == name)
-
 
 def read_table(data: Mapping[str, Any], folder: Path, where: str) -> Table:
     """The table that the keys `file`, `targets` and optionally `inputs` describe.
@@ -76,12 +72,9 @@ def read_table(data: Mapping[str, Any], folder: Path, where: str) -> Table:
     if not wanted:
         raise UserError(f"{where}: inputs: {data['file']} has no column other than the targets; add one")
     times = Counter(columns.names)
-    for name in (targets, *wanted):
-        if times[name] > 1:
-            raise UserError(
-                f"{where}: file: {data['file']} has column {shown_value(name)} more than once (columns "
-                f"{columns.positions(name)}); rename or remove one"
-            )
+    if twice := [name for name in (targets, *wanted) if times[name] > 1]:
+        shown = f"{where}: file: {data['file']} has column {shown_value(twice[0])} more than once"
+        raise UserError(f"{shown}; rename or remove one")
     return Table(str(file), targets, inputs)
 
 
@@ -98,7 +91,7 @@ def left_out(table: Table) -> str | None:
     names = [name for name in dict.fromkeys(columns.names) if name in columns.index and name != table.targets]
     if not names:
         return None
-    shown = ", ".join(shown_value(name) if name else f"without a name ({columns.positions(name)})" for name in names)
+    shown = ", ".join(shown_value(name) if name else "without a name" for name in names)
     return (
         f"{shown_path(Path(table.file))}: columns left out as an index of the rows: {shown}; `inputs` may name others"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from inspect import Parameter
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.signatures import find_definition
-from crossover.config.source_names import parsed
+from crossover.config.source_names import constants
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING, PLAIN
 from crossover.errors import UserError, shown_value
@@ -180,26 +180,18 @@ def _parameter_count(workload: str) -> Callable[[int], int]:
 
 def read_traits(module: Path) -> Traits:
     """The constants of a workload's module, which must also define FUNCTIONS; raises UserError."""
-    shown = relative_path(module)
-    values: dict[str, Any] = {}
-    lines: dict[str, str] = {}
-    for name, node in _constants(parsed(module)):
-        lines[name] = f"{shown}: line {node.lineno}: {name}"
-        try:
-            values[name] = ast.literal_eval(node)
-        except (ValueError, TypeError):
-            raise UserError(
-                f"{lines[name]} is computed, but read without running the module; "
-                f"allowed: a literal, {CONSTANTS[name]['allowed']}"
-            ) from None
-        if not CONSTANTS[name]["is_allowed"](values[name]):
-            raise _refused(lines, name, values[name])
+    read = constants(module, CONSTANTS)
+    lines = {name: shown for name, (shown, _) in read.items()}
+    values: dict[str, Any] = {name: value for name, (_, value) in read.items()}
+    for name, value in values.items():
+        if not CONSTANTS[name]["is_allowed"](value):
+            raise _refused(lines, name, value)
     missing = [f.name.upper() for f in fields(Traits) if f.default is MISSING and f.name.upper() not in values]
     if missing:
         wanted = "; ".join(f"{name}: {CONSTANTS[name]['allowed']}" for name in missing)
         raise UserError(
-            f"{shown}: lacks {', '.join(missing)}; add at the top level: {wanted}; see 'A workload of your own' in "
-            "docs/how-to/configure.md"
+            f"{relative_path(module)}: lacks {', '.join(missing)}; add at the top level: {wanted}; see 'A workload of "
+            "your own' in docs/how-to/configure.md"
         )
     for name, (signature, most) in FUNCTIONS.items():
         _check_function(module, name, signature, most)
@@ -228,12 +220,3 @@ def _check_function(module: Path, name: str, wanted: str, most: int) -> None:
 
 def _refused(lines: Mapping[str, str], name: str, value: object) -> UserError:
     return UserError(f"{lines[name]}: {shown_value(value)} is not allowed; allowed: {CONSTANTS[name]['allowed']}")
-
-
-def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                if isinstance(target, ast.Name) and target.id in CONSTANTS:
-                    yield target.id, node.value

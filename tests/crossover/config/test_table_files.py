@@ -47,7 +47,7 @@ def test_all_other_columns_are_inputs(given: dict[str, Any], folder: Any) -> Non
         ({"file": "empty.csv"}, "here: file: empty.csv cannot be read (no line with column names); give a CSV"),
         ({"file": "text.parquet"}, "here: file: text.parquet cannot be read (Parquet"),
         ({"file": "one.csv"}, "here: inputs: one.csv has no column other than the targets; add one"),
-        ({"file": "twice.csv"}, "here: file: twice.csv has column 'a' more than once (columns 1 and 3); rename"),
+        ({"file": "twice.csv"}, "here: file: twice.csv has column 'a' more than once; rename"),
         ({"file": "latin.csv"}, "here: file: latin.csv is not text in UTF-8 or UTF-16; save it as CSV in UTF-8"),
         ({"file": "wide.csv", "targets": "g0", "inputs": [f"g{n}" for n in range(1, 9000)]}, "here: inputs: 8999 name"),
         ({"file": "wide.csv"}, "here: targets: wide.csv has no column 'label'; it has 20000: g0, g1, g2, g3, g4"),
@@ -74,9 +74,9 @@ def test_an_invalid_table_is_one_line(
     [
         (lambda path: FRAME.sample(frac=1, random_state=1).to_parquet(path), "'__index_level_0__'"),
         (lambda path: FRAME.assign(key=[7, 9, 8]).set_index("key").to_parquet(path), "'key'"),
-        (lambda path: FRAME.to_csv(path), "without a name (1)"),
+        (lambda path: FRAME.to_csv(path), "without a name"),
         (lambda path: FRAME.rename_axis("Unnamed: 0").to_csv(path), "'Unnamed: 0'"),
-        (lambda path: path.write_text("a;b;label;;\n1;2;x;;\n"), "without a name (4 and 5)"),
+        (lambda path: path.write_text("a;b;label;;\n1;2;x;;\n"), "without a name"),
     ],
 )
 def test_index_columns_are_left_out_and_named(tmp_path: Path, write: Callable[[Path], object], named: str) -> None:
