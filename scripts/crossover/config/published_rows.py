@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -47,6 +47,8 @@ UNITS: dict[str, dict[str, float]] = {
 """For each SI suffix of a metric, the suffixes that a column of a file may have, with their factors."""
 
 Value = str | int | float | None
+SOURCE = ("#", '"#')
+"""Beginnings of the lines that name the source."""
 
 
 def _scales() -> dict[str, tuple[str, float]]:
@@ -70,52 +72,38 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     If the delimiter is not a comma, numbers may have decimal commas. Raises UserError, naming the file.
     """
     where = shown_path(path)
-    lines = read_text(path).splitlines()
-    header = next((line for line in lines if not _is_source(line) and line.strip()), "")
-    delimiter = max(DELIMITERS, key=header.count)
-    source = " ".join(filter(None, (_source(line, delimiter) for line in lines if _is_source(line))))
-    if not source:
+    lines = [(f"{where}: line {number}", line) for number, line in enumerate(read_text(path).splitlines(), 1)]
+    # A spreadsheet quotes a `#` line that contains a delimiter, and adds empty fields to all lines.
+    table = [(shown, line) for shown, line in lines if not line.startswith(SOURCE) and line.strip(" ,;|\t")]
+    delimiter = max(DELIMITERS, key=table[0][1].count) if table else DELIMITERS[0]
+    of_source = [_source(line, delimiter) for _, line in lines if line.startswith(SOURCE)]
+    if not any(of_source):
         raise UserError(f"{where}: no line starts with '#'; the first lines must name the source")
-    table = []
-    for number, line in enumerate(lines, 1):
-        shown_line = f"{where}: line {number}"
-        if not _is_source(line) and any(fields := _fields(line, delimiter, shown_line)):
-            table.append((shown_line, fields))
     if not table:
         raise UserError(f"{where}: no columns; allowed: {', '.join(ALLOWED)}")
-    (_, names), *records = table
-    while not names[-1]:  # spreadsheets add empty fields
+    names, *records = [_fields(line, delimiter, shown) for shown, line in table]
+    while not names[-1]:
         names.pop()
     _check_columns(names, where)
-    rows: list[dict[str, Value]] = []
-    lines_of_runs: dict[tuple[Value, ...], str] = {}
-    for shown_line, fields in records:
-        if len(fields) < len(names) or any(fields[len(names) :]):
-            raise UserError(f"{shown_line}: {len(fields)} fields; allowed: {len(names)}, one per column")
-        row = _row(dict(zip(names, fields, strict=False)), delimiter, shown_line)
-        if not any(row.get(metric) for metric in METRICS):
-            raise UserError(f"{shown_line}: no result; allowed: a line with at least one")
-        run = tuple(row[name] for name in names if name in row and name not in METRICS)
-        if run in lines_of_runs:
-            raise UserError(
-                f"{shown_line}: repeats the run of {lines_of_runs[run]}; allowed: each run once, or a label for each"
-            )
-        lines_of_runs[run] = shown_line.removeprefix(f"{where}: ")
-        rows.append(row)
-    if not rows:
+    if not records:
         raise UserError(f"{where}: no line follows the columns; allowed: one line per published run")
-    return source, rows
-
-
-def _is_source(line: str) -> bool:
-    """Whether a line names the source; a spreadsheet quotes it if it contains a delimiter."""
-    return line.startswith(("#", '"#'))
+    rows = []
+    for fields, (shown, _) in zip(records, table[1:], strict=True):
+        if len(fields) < len(names) or any(fields[len(names) :]):
+            raise UserError(f"{shown}: {len(fields)} fields; allowed: {len(names)}, one per column")
+        row = {}
+        for name, text in zip(names, fields, strict=False):
+            metric, factor = SCALES.get(name, (name, None))
+            row[metric] = _value(name, text, factor, delimiter, f"{shown}: {name}") if text else None
+        if not any(row.get(metric) for metric in METRICS):
+            raise UserError(f"{shown}: no result; allowed: a line with at least one")
+        rows.append(row)
+    return " ".join(filter(None, of_source)), rows
 
 
 def _source(line: str, delimiter: str) -> str:
-    """The text of a `#` line, without the empty fields that a spreadsheet adds."""
-    text = line.rstrip("".join(DELIMITERS))
-    return (next(csv.reader([text], delimiter=delimiter))[0] if text.startswith('"') else text).lstrip("# ").strip()
+    text = next(csv.reader([line], delimiter=delimiter))[0] if line.startswith('"') else line.rstrip(",;|\t")
+    return text.lstrip("# ").strip()
 
 
 def _check_columns(names: Sequence[str], where: str) -> None:
@@ -141,14 +129,6 @@ def _fields(line: str, delimiter: str, shown_line: str) -> list[str]:
         return [field.strip() for field in next(csv.reader([line], delimiter=delimiter, strict=True))]
     except csv.Error as error:
         raise UserError(f"{shown_line}: not readable as CSV ({error}); close each quote on its line") from None
-
-
-def _row(fields: Mapping[str, str], delimiter: str, shown_line: str) -> dict[str, Value]:
-    row: dict[str, Value] = {}
-    for name, text in fields.items():
-        metric, factor = SCALES.get(name, (name, None))
-        row[metric] = _value(name, text, factor, delimiter, f"{shown_line}: {name}") if text else None
-    return row
 
 
 def _value(name: str, text: str, factor: float | None, delimiter: str, shown_line: str) -> Value:
