@@ -270,20 +270,12 @@ def _problems(study: Study, datasets: Datasets) -> Iterator[str]:
 def _function_problems(study: Study) -> Iterator[str]:
     model = study.user_model
     if model is None or not model.is_function:
-        if AS_WRITTEN in study.precisions:
-            yield (
-                f"precisions: {AS_WRITTEN} is for functions only, {FUNCTION_SIGNATURE}; allowed: "
-                f"{', '.join(PRECISIONS)}"
-            )
-        if model is not None and set(study.variants) != {PLAIN}:
-            yield f"variants: {list(study.variants)}, but a model of your own has no variants; allowed: [{PLAIN}]"
+        yield from _beyond(study, f"only functions are {AS_WRITTEN}, {FUNCTION_SIGNATURE}", precisions=PRECISIONS)
+        if model is not None:
+            yield from _beyond(study, "a model of your own has no variants", variants=(PLAIN,))
         return
-    if set(study.executions) != {EXECUTIONS[0]}:
-        yield f"executions: {list(study.executions)}, but a function runs as written; allowed: [{EXECUTIONS[0]}]"
-    if set(study.precisions) != {AS_WRITTEN}:
-        yield f"precisions: {list(study.precisions)}, but a function chooses its own; allowed: [{AS_WRITTEN}]"
-    if not {*study.protocols} <= {PROTOCOLS[0], *COPYING}:
-        yield f"protocols: {list(study.protocols)}; allowed for a function: {PROTOCOLS[0]}, {', '.join(COPYING)}"
+    yield from _beyond(study, "a function runs as written", executions=EXECUTIONS[:1], precisions=(AS_WRITTEN,))
+    yield from _beyond(study, "a function makes its own data", protocols=(PROTOCOLS[0], *COPYING))
     if model.table is not None:
         yield "data: given, but a function makes its own data; allowed: null"
     if study.largest_batch:
@@ -296,6 +288,13 @@ def _function_problems(study: Study) -> Iterator[str]:
     for argument, (key, values) in varied.items():
         if values and argument not in model.takes:
             yield f"{key}: {listed(values)}, but {model.shown} has no argument {argument}; add it"
+
+
+def _beyond(study: Study, reason: str, **allowed: Sequence[str]) -> Iterator[str]:
+    """The problems of keys with other values than those that are allowed for the study's model."""
+    for key, values in allowed.items():
+        if others := [value for value in getattr(study, key) if value not in values]:
+            yield f"{key}: {listed(others)}, but {reason}; allowed: {', '.join(values)}"
 
 
 def _axis_problems(study: Study) -> Iterator[str]:

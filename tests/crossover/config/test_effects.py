@@ -111,6 +111,16 @@ def test_the_axis_of_a_builder_is_what_it_takes(builders: Any, name: str, entrie
             "batch_size=7",
             "batch_sizes: [7], but ignored(width, batch_size) builds batches of 20 rows; allowed: [20]; for others, re",
         ),
+        (
+            "function",
+            "overrides={net: {precisions: [bf16]}}",
+            "overrides.net: precisions: bf16, but a function runs as written; allowed: as_written",
+        ),
+        (
+            "sized",
+            "overrides={net: {variants: [a]}}",
+            "overrides.net: variants: a, but a model of your own has no variants; allowed: plain",
+        ),
         ("sized", "overrides={other: {sizes: [3]}}", "overrides: 'other' is unknown; allowed: mine, net"),
         ("sized", "overrides={mine: {sizes: [3]}}", "overrides: 'mine' is not selected; allowed: net, or select it"),
     ],
