@@ -95,10 +95,11 @@ class Arguments:
 def missing_text(name: str, parameters: Signature, arguments: Arguments, is_users: bool = True) -> str:
     """The sentence about required arguments that receive nothing, of a builder that is the user's or a package's."""
     allowed = FUNCTION_SIGNATURE if DEVICE in arguments.of else SIGNATURE
+    may_change = is_users and DEVICE not in arguments.missing
     default = f"give {arguments.missing[0]} a default, or call it batch_size if it is the batch size"
     return (
         f"{name}{parameters} needs {', '.join(arguments.missing)}, which Crossover does not pass; allowed: {allowed}; "
-        f"{default if is_users else f'write a function that calls {name}'}"
+        f"{default if may_change else f'write a function that calls {name}'}"
     )
 
 

@@ -90,7 +90,8 @@ def test_models_of_modules_and_libraries_need_no_file(text: str, title: str) -> 
         ),
         (
             "classes.py:Net",
-            "classes.py: line 4: Net(size, device) needs device, which Crossover does not pass; allowed",
+            "classes.py: line 4: Net(size, device) needs device, which Crossover does not pass; allowed: build(size, "
+            "batch_size), or fewer of these arguments; write a function that calls Net",
         ),
     ],
 )
