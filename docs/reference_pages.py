@@ -18,16 +18,16 @@ import yaml
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from crossover.topics.caveats import CAVEATS as CAVEATS_OF_ANSWERS  # noqa: E402
 from crossover.config.config_keys import ConfigKeys  # noqa: E402
 from crossover.config.key_types import json_schema  # noqa: E402
 from crossover.config.statuses import FLAGS, STATUSES, Word  # noqa: E402
 from crossover.config.study import StudyFile  # noqa: E402
 from crossover.report.figure_files import FIGURES  # noqa: E402
-from crossover.topics.gate.table import SUMMARY  # noqa: E402
 from crossover.tables.columns import Measurement  # noqa: E402
 from crossover.tables.registry import CAVEATS, CROSSOVER_STATUSES  # noqa: E402
 from crossover.tables.run_tables import ROWS_OF, TABLES  # noqa: E402
+from crossover.topics.caveats import CAVEATS as CAVEATS_OF_ANSWERS  # noqa: E402
+from crossover.topics.gate.table import SUMMARY  # noqa: E402
 
 PAIRS = {
     "device": "an accelerator against a CPU side",

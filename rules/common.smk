@@ -1,11 +1,10 @@
 # Functions for inputs and parameters of rules. Those that take wildcards use names that rules/config.smk sets later.
 
 import hashlib
-import shlex
+import json
 from functools import cache
 
 from crossover.config.configuration import real_files
-from crossover.config.words import HERE
 from crossover.errors import one_line_errors
 from crossover.plan.checks import reference_files
 from crossover.plan.stages import planned_repeats, planned_trials
@@ -43,31 +42,9 @@ def get_limit_raised(kind):
     return lambda wildcards: JOBS.limit_raised(kind, wildcards)
 
 
-# With `resources` as an argument, a change of these options re-runs nothing: what a result depends on is in its key.
-
-
-def get_settings(kind):
-    """The options of a job's command that are the same for all cells of a study."""
-    return lambda wildcards, resources: shlex.join(JOBS.settings(kind, wildcards))
-
-
-def get_model(wildcards, resources):
-    """The options that name a workload, or describe the user's model."""
-    return shlex.join(JOBS.model(wildcards))
-
-
-def get_limit(kind):
-    """The options of a job's time limit."""
-    return lambda wildcards, resources: JOBS.limit(kind, wildcards)
-
-
-def get_machine(wildcards):
-    return wildcards.get("machine", HERE)
-
-
-def get_repeat(wildcards):
-    """The number in `-repeat-2`; 0 for the first measurement of a trial."""
-    return wildcards.again.rpartition("-")[2] or 0
+def get_job(kind):
+    """A job for its command. With `resources` as an argument, only the key re-runs the job: it has what counts."""
+    return lambda wildcards, resources: json.dumps(JOBS.job(kind, wildcards))
 
 
 def get_disturbed_probes(wildcards):

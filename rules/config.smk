@@ -2,6 +2,7 @@
 
 from crossover.config.configuration import read_configuration
 from crossover.config.validation import read_mapping
+from crossover.config.words import HERE
 from crossover.plan.checks import check_config, notes_before_run, reference_folders
 from crossover.plan.jobs import Jobs
 from crossover.plan.keys import outdated_datasets, outdated_results, reasons_text

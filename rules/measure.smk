@@ -54,18 +54,12 @@ rule measure_cell:
     params:
         key=get_key("trial"),
         limit_raised=get_limit_raised("trial"),
-        machine=get_machine,
-        repeat=get_repeat,
-        model=get_model,
-        settings=get_settings("trial"),
-        limit=get_limit("trial"),
+        job=get_job("trial"),
+        cpu_threads=CONFIG.cpu_threads,
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}{{wildcards.again}}"
     shell:
-        "python3 {input.script:q} --study={wildcards.study:q} {params.model} --variant={wildcards.variant}"
-        " --protocol={wildcards.protocol} --batch-size={wildcards.batch_size} --precision={wildcards.precision}"
-        " --execution={wildcards.execution} --size={wildcards.size} --machine={params.machine} --device={wildcards.device}"
-        " --trial={wildcards.trial} --repeat={params.repeat} {params.settings} --plan-key={params.key} {params.limit}"
+        "python3 {input.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads} --trial={wildcards.trial}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -88,17 +82,12 @@ rule train_model:
     params:
         key=get_key("training"),
         limit_raised=get_limit_raised("training"),
-        machine=get_machine,
-        model=get_model,
-        settings=get_settings("training"),
-        limit=get_limit("training"),
+        job=get_job("training"),
+        cpu_threads=CONFIG.cpu_threads,
     message:
         f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
     shell:
-        "python3 {input.script:q} --study={wildcards.study:q} {params.model} --variant={wildcards.variant}"
-        " --protocol={wildcards.protocol} --batch-size={wildcards.batch_size} --precision={wildcards.precision}"
-        " --execution={wildcards.execution} --size={wildcards.size} --machine={params.machine} --device={wildcards.device}"
-        " --seed={wildcards.seed} {params.settings} --plan-key={params.key} {params.limit}"
+        "python3 {input.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads} --seed={wildcards.seed}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -121,17 +110,12 @@ rule find_largest_batch:
     params:
         key=get_key("batch_try"),
         limit_raised=get_limit_raised("batch_try"),
-        machine=get_machine,
-        model=get_model,
-        settings=get_settings("batch_try"),
-        limit=get_limit("batch_try"),
+        job=get_job("batch_try"),
+        cpu_threads=CONFIG.cpu_threads,
     message:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
     shell:
-        "python3 {input.script:q} --study={wildcards.study:q} {params.model} --variant={wildcards.variant}"
-        " --protocol={wildcards.protocol} --precision={wildcards.precision}"
-        " --execution={wildcards.execution} --size={wildcards.size} --machine={params.machine} --device={wildcards.device}"
-        " {params.settings} --plan-key={params.key} {params.limit}"
+        "python3 {input.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
@@ -153,10 +137,10 @@ rule probe_roofs:
     params:
         key=get_key("probe"),
         disturbed=get_disturbed_probes,
-        machine=get_machine,
-        settings=get_settings("probe"),
+        job=get_job("probe"),
+        cpu_threads=CONFIG.cpu_threads,
     message:
         f"Measuring the peak rates of {{wildcards.device}}{OF_CLASS}"
     shell:
-        "python3 {input.script:q} --machine={params.machine} --device={wildcards.device} {params.settings}"
-        " --plan-key={params.key} --output={output:q} > {log:q} 2>&1"
+        "python3 {input.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads}"
+        " --output={output:q} > {log:q} 2>&1"

@@ -5,10 +5,8 @@ machine that lacks them, a file `gpus` says how many GPUs to pretend; it leases 
 `disturbed` lists the trials whose rows are flagged, one per line: size, device, trial and number of the repeat.
 """
 
-import argparse
 import json
 import os
-import shlex
 import sys
 import time
 from contextlib import ExitStack, suppress
@@ -17,16 +15,12 @@ from pathlib import Path
 
 from crossover.files import atomic_path
 from crossover.machine.code_key import code_of
+from crossover.measurement.process.command import read_job
+from crossover.measurement.process.jobs import TrialJob
 from crossover.tables.columns import Measurement, write_record
 
-AXES = {"batch-size": int, "size": int, "trial": int, "repeat": int}
-NAMES = ["study", "workload", "variant", "protocol", "precision", "execution", "device"]
-
-parser = argparse.ArgumentParser()
-for name, kind in {**dict.fromkeys(NAMES, str), **AXES, "output": Path, "plan-key": str}.items():
-    parser.add_argument(f"--{name}", type=kind)
-parser.set_defaults(repeat=0)
-options, _ = parser.parse_known_args()
+job = read_job(TrialJob, __doc__, sys.argv[1:])
+cell = job.cell
 hold, notes, gpus = Path("hold"), Path("notes"), Path("gpus")
 lease = ExitStack()
 if gpus.exists():
@@ -34,12 +28,12 @@ if gpus.exists():
     from fake_nvml import FakeGpu, FakeNvml
 
     sys.modules["pynvml"] = FakeNvml(*(FakeGpu(f"GPU-{number}") for number in range(int(gpus.read_text()))))
-    lease.enter_context(reserve(options.device, "auto", alone=options.repeat > 0))
+    lease.enter_context(reserve(job, alone=job.repeat > 0))
 note = {
-    "size": options.size,
-    "device": options.device,
-    "trial": options.trial,
-    "repeat": options.repeat,
+    "size": cell.size,
+    "device": cell.device,
+    "trial": job.trial,
+    "repeat": job.repeat,
     "job": os.environ.get("SLURM_JOB_ID", ""),
     "pid": os.getpid(),
     "gpus": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
@@ -58,30 +52,30 @@ def write_note(**more: float) -> None:
 def held() -> bool:
     """Whether the file `hold` names the device; the file may be removed at any time."""
     with suppress(FileNotFoundError):
-        return options.device in hold.read_text()
+        return cell.device in hold.read_text()
     return False
 
 
 write_note()
 while held():
     time.sleep(0.05)
-axes = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in [*NAMES, *AXES]}
-who = f"{options.size} {options.device} {options.trial} {options.repeat}"
+axes = {**cell.values, "trial": job.trial, "repeat": job.repeat}
+who = f"{cell.size} {cell.device} {job.trial} {job.repeat}"
 disturbed = Path("disturbed").exists() and who in Path("disturbed").read_text().splitlines()
 facts = {
     "status": "ok",
     "flag_names": ["busy_host"] if disturbed else [],
-    "parameters": options.size,
+    "parameters": cell.size,
     "size_name": "size",
     "threads": note["cpus"],
 }
-time_s = 1e-3 * options.size * (50 if disturbed else 1)
+time_s = 1e-3 * cell.size * (50 if disturbed else 1)
 times = {"step_time_s": time_s, "samples_s": [time_s] * 3}
-facts["command"] = shlex.join(["python3", *sys.argv])
-facts["plan_key"] = options.plan_key
-facts["code_key"] = code_of("trial", options.workload).key
+facts["command"] = job.command
+facts["plan_key"] = job.plan_key
+facts["code_key"] = code_of("trial", cell.workload).key
 started_at = datetime.now(UTC).isoformat()
-with atomic_path(options.output) as path:
+with atomic_path(Path(job.output)) as path:
     write_record(Measurement(**axes, **facts, **times, started_at=started_at, hostname=os.uname().nodename), path)
 write_note(ended=time.time())
 lease.close()

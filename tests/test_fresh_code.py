@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from planting import plant
-from trials import CELL, EFFORT, read_row, run_script, trial_options, write_points
+from trials import CELL, read_row, run_script, trial_options, write_points
 
 pytestmark = [
     pytest.mark.slow,
@@ -68,7 +68,10 @@ class Bench:
         output = self.folder / f"{number}.parquet"
         shared = trial_options(
             replace(CELL, workload="planted", batch_size=10, size=1),
-            **{"seed": 7, "cpu_threads": 1, "time_limit_s": 60, "effort": EFFORT, "isolation": "server"},
+            seed=7,
+            cpu_threads=1,
+            time_limit_s=60,
+            isolation="server",
         )
         done = run_script(
             [*shared, f"--trial={number}", f"--dataset={self.folder / 'points.safetensors'}", f"--output={output}"],

@@ -17,7 +17,7 @@ import pytest
 
 import planting
 from planting import kill_while_hanging, plant
-from trials import CELL, EFFORT, read_row, run_script, trial_options, write_points
+from trials import CELL, read_row, run_script, trial_options, write_points
 
 pytestmark = pytest.mark.slow
 GROUP = Path("/sys/fs/cgroup/memory/crossover-test")
@@ -40,7 +40,7 @@ def isolation(request: pytest.FixtureRequest) -> str:
 
 def options(workflow: Path, output: Path, fault: int, isolation: str, time_limit_s: float = 60) -> list[str]:
     cell = replace(CELL, workload="planted", batch_size=10, size=fault)
-    shared = trial_options(cell, seed=0, cpu_threads=1, time_limit_s=time_limit_s, effort=EFFORT, isolation=isolation)
+    shared = trial_options(cell, seed=0, cpu_threads=1, time_limit_s=time_limit_s, isolation=isolation)
     return [*shared, f"--dataset={workflow / 'points.safetensors'}", f"--output={output}"]
 
 

@@ -204,9 +204,9 @@ def test_the_command_in_a_hint_runs_outside_the_checkout(
     workflow: WorkflowCopy, project: Path, paste: Callable[[str, Path], str]
 ) -> None:
     """The error of a trial by hand without its data set names the command that makes the data set."""
-    words = [sys.executable, str(workflow.path / "scripts/measure_cell.py"), "--study=s", "--workload=disc_mlp"]
-    words += ["--protocol=resident", "--batch-size=100", "--precision=fp32", "--execution=eager", "--size=8"]
-    done = subprocess.run([*words, "--device=cpu", "--output=x"], cwd=project, capture_output=True, text=True)
+    job = '{"cell": {"workload": "disc_mlp", "batch_size": 100, "size": 8}}'
+    words = [sys.executable, str(workflow.path / "scripts/measure_cell.py"), job, "--device=cpu", "--output=x"]
+    done = subprocess.run(words, cwd=project, capture_output=True, text=True)
     hint = re.search("`(snakemake .*)`", done.stderr)
     assert hint, done.stderr
     assert "make_dataset" in paste(f"{hint[1]} -n", project)

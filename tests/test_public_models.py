@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -49,9 +50,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 
 def measured(name: str, folder: Path) -> dict[str, Any]:
     mode = "infer" if name == "quantised" else "train"
-    effort = [f"--{key.replace('_', '-')}={value}" for key, value in TINY.items()]
-    command = [sys.executable, str(ROOT / "scripts" / "measure_cell.py"), f"--model=public_models.py:{name}"]
-    command += ["--size=16", f"--batch-size={BATCH_SIZE}", "--device=cpu", f"--mode={mode}", *effort]
+    model = {"origin": "public_models.py", "name": name, "mode": mode}
+    job = {"cell": {"model": model, "size": 16, "batch_size": BATCH_SIZE}, "effort": TINY}
+    command = [sys.executable, str(ROOT / "scripts" / "measure_cell.py"), json.dumps(job), "--device=cpu"]
     done = subprocess.run(
         [*command, f"--output={name}.parquet"], cwd=folder, capture_output=True, text=True, timeout=300
     )

@@ -20,13 +20,15 @@ from crossover.tables.columns import Measurement, arrow_schema
 from workflow_copy import WorkflowCopy
 
 MEASURE = """
+import json
 import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-options = dict(part[2:].split("=", 1) for part in sys.argv[1:] if "=" in part)
+job = json.loads(sys.argv[1])
+options = {**job["cell"], **dict(part[2:].split("=", 1) for part in sys.argv[2:])}
 with open("measured.txt", "a") as file:
     print(options["size"], options["device"], options["trial"], file=file)
 row, output = Path("made", "{size}-{device}-{precision}-{trial}.parquet".format(**options)), Path(options["output"])
@@ -35,7 +37,7 @@ if not row.exists():
 output.parent.mkdir(parents=True, exist_ok=True)
 table = pq.read_table(row)
 index = table.schema.get_field_index("plan_key")
-pq.write_table(table.set_column(index, table.schema.field(index), pa.array([options["plan-key"]])), output)
+pq.write_table(table.set_column(index, table.schema.field(index), pa.array([job["plan_key"]])), output)
 """
 
 Row = Callable[..., dict[str, Any]]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from safetensors.numpy import save_file
 
-from crossover.config.options import as_options, setting_options
 from crossover.config.studies import Cell, Effort
-from crossover.config.words import AXES, HERE
-from crossover.config.workloads import OWN
 from crossover.measurement.process.jobs import TrialJob
 from crossover.tables.columns import COLUMNS
 
@@ -52,6 +51,7 @@ def trial_job(dataset: Path | str, output: Path, **values: Any) -> TrialJob:
         "output": str(output),
         "threads": 1,
         "time_limit_s": 60.0,
+        "isolation": "process",
         "effort": EFFORT,
         "command": "the command",
     }
@@ -76,13 +76,12 @@ def run_script(
     )
 
 
-def axis_options(cell: Cell) -> list[str]:
-    """The options that specify a cell, as in the rules, without the default machine or a user model's name."""
-    values = {axis: getattr(cell, axis) for axis in AXES}
-    left_out = {"machine": HERE, "workload": OWN}
-    return as_options({axis: None if value == left_out.get(axis) else value for axis, value in values.items()})
+def job_options(cell: Cell, **values: Any) -> list[str]:
+    """The job of a measuring script and its device, as in the rules; `values` are fields of the job."""
+    axes = {axis: value for axis, value in cell.values.items() if axis != "device"}
+    return [json.dumps({"cell": axes, **values}), f"--device={cell.device}"]
 
 
-def trial_options(cell: Cell, effort: Effort, **settings: Any) -> list[str]:
-    """The options of scripts/measure_cell.py common to all trials of a cell."""
-    return [*axis_options(cell), *setting_options(effort, **settings)]
+def trial_options(cell: Cell, effort: Effort = EFFORT, **settings: Any) -> list[str]:
+    """The job of scripts/measure_cell.py for a cell, and its device."""
+    return job_options(cell, effort=asdict(effort), **settings)

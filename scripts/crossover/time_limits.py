@@ -38,10 +38,11 @@ def read_notes(folder: Path) -> Mapping[str, Note]:
     return {file.relative_to(folder).as_posix(): _read(file) for file in folder.rglob("*.json")}
 
 
-def note_end(path: Path | None, limit_s: float, reason: str | None) -> None:
-    """Note how a job under a time limit ended, if a path is given."""
-    if path is None:
+def note_end(file: str | None, limit_s: float, reason: str | None) -> None:
+    """Note how a job under a time limit ended, if a file is given."""
+    if file is None:
         return
+    path = Path(file)
     limited = REMEDY in (reason or "")
     note = Note(_read(path).raised_with(limit_s), limit_s if limited else None)
     if note == Note():

@@ -10,7 +10,7 @@ LIMITED = "memory pass: not done after 30 s; raise time_limit_s; not begun: prof
 
 
 def test_a_job_that_the_limit_never_ended_leaves_no_note(tmp_path: Path) -> None:
-    note_end(tmp_path / "trial" / "1.json", 30, None)
+    note_end(str(tmp_path / "trial" / "1.json"), 30, None)
     note_end(None, 30, LIMITED)
     assert read_notes(tmp_path) == {}
     assert read_notes(tmp_path / "missing") == {}

@@ -7,6 +7,7 @@ Exits with status 1 if fewer than 95 % are found. Takes about five minutes per d
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -81,17 +82,16 @@ def planted(variant: str, device: str) -> set[str]:
 def measure(device: str, variants: Sequence[str], folder: Path) -> pd.DataFrame:
     """The bottlenecks found in planted steps on a device, one row per variant and size."""
     roofs, script = folder / "roofs.json", plant(folder, PLANTED_STEPS.read_text())
-    _run(script.with_name("probe_roofs.py"), f"--device={device}", f"--output={roofs}")
+    _run(script.with_name("probe_roofs.py"), "{}", f"--device={device}", f"--output={roofs}")
     rows = []
     for variant in variants:
         for size in SIZES_MS:
             rows.append(folder / f"{variant}-{size}.parquet")
-            _run(
-                script,
-                *("--workload=planted", "--protocol=as_published", f"--variant={variant}"),
-                *(f"--size={size}", f"--batch-size={BATCH_SIZES[device]}", f"--device={device}"),
-                *("--warmup-max-s=1", "--timed-min-s=0.3", "--timed-max-s=1", f"--output={rows[-1]}"),
-            )
+            cell = {"workload": "planted", "protocol": "as_published", "variant": variant}
+            cell |= {"size": size, "batch_size": BATCH_SIZES[device]}
+            effort = {"warmup_max_s": 1.0, "timed_min_s": 0.3, "timed_max_s": 1.0}
+            job = json.dumps({"cell": cell, "effort": effort})
+            _run(script, job, f"--device={device}", f"--output={rows[-1]}")
     measurements = collect_rows(rows).to_pandas()
     cells = with_roofs(summarise(measurements), measurements, read_roofs([roofs]))
     return with_bottlenecks(cells, measurements)[["variant", "size", *BOTTLENECKS]]

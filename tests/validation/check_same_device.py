@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from crossover.config.options import new_parser, positive
+from crossover.config.options import new_parser
 from crossover.errors import UserError
 from crossover.tables.frames import read_table
 from workflow_copy import copy_workflow, write_config
@@ -62,8 +62,8 @@ def main(arguments: list[str]) -> None:
     parser = new_parser(__doc__)
     parser.add_argument("folder", type=Path, help="folder of the copy; an existing one is resumed")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="device that is measured")
-    parser.add_argument("--batches", default=34, type=positive, help="number of batch sizes of each workload")
-    parser.add_argument("--sizes", default=4, type=positive, help="number of sizes of each workload, at most 4")
+    parser.add_argument("--batches", default=34, type=int, help="number of batch sizes of each workload")
+    parser.add_argument("--sizes", default=4, type=int, help="number of sizes of each workload, at most 4")
     parser.add_argument("--effort", default="quick")
     options = parser.parse_args(arguments)
     if not options.folder.exists():

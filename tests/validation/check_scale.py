@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from crossover.config.options import new_parser, positive
+from crossover.config.options import new_parser
 from crossover.errors import UserError
 from crossover.tables.frames import write_csv
 from workflow_copy import copy_workflow, write_config
@@ -82,7 +82,7 @@ def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str,
 
 def main(arguments: list[str]) -> None:
     parser = new_parser(__doc__)
-    parser.add_argument("--cells", nargs="+", default=[1000], type=positive, help=f"multiples of {BATCH_SIZES}")
+    parser.add_argument("--cells", nargs="+", default=[1000], type=int, help=f"multiples of {BATCH_SIZES}")
     parser.add_argument("--python", default=sys.executable, help="the Python that runs Snakemake")
     parser.add_argument("--output", default=Path("results/checks/scale.csv"), type=Path, help="CSV file to write")
     options = parser.parse_args(arguments)

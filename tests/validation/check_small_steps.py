@@ -19,11 +19,12 @@ import torch
 from torch.nn import functional
 
 from crossover.config.models import read_model
-from crossover.config.options import device, new_parser, positive
+from crossover.config.options import device, new_parser
 from crossover.config.studies import Cell
 from crossover.config.words import BASELINE
 from crossover.machine.threads import confine
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
+from crossover.measurement.process.jobs import ProbeJob
 from crossover.measurement.process.reservation import reserve
 from crossover.measurement.step.conditions import set_switches
 from crossover.measurement.step.devices import OpenDevice, open_device
@@ -151,12 +152,13 @@ def rows(kind: str, folder: Path, rounds: int) -> Iterator[dict[str, Any]]:
 def main(arguments: list[str]) -> None:
     parser = new_parser(__doc__)
     parser.add_argument("--device", default=BASELINE, type=device)
-    parser.add_argument("--rounds", default=200, type=positive, help="blocks of each loop")
+    parser.add_argument("--rounds", default=200, type=int, help="blocks of each loop")
     parser.add_argument(
         "--output", type=Path, help="CSV file to write (default: results/checks/small_steps-DEVICE.csv)"
     )
     options = parser.parse_args(arguments)
-    with reserve(options.device, "1") as lease, tempfile.TemporaryDirectory() as name:
+    job = ProbeJob(cell=Cell("check", "model", "resident", 1, "fp32", "eager", 1, options.device), cpu_threads=1)
+    with reserve(job) as lease, tempfile.TemporaryDirectory() as name:
         confine(lease.cpus)
         set_switches("fp32", 1)
         (Path(name) / "small_steps.py").write_text(MODULE)

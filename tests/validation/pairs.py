@@ -22,7 +22,7 @@ from scipy import stats
 
 from crossover.compare.intervals import CONFIDENCE, compared, paired_ratio
 from crossover.config.configuration import read_configuration
-from crossover.config.options import device, new_parser, positive
+from crossover.config.options import device, new_parser
 from crossover.config.studies import Cell
 from crossover.config.workloads import workload_traits
 from crossover.datasets import MAKERS
@@ -30,7 +30,7 @@ from crossover.errors import UserError
 from crossover.files import atomic_path
 from crossover.reading import read_arrow
 from crossover.tables.frames import read_csv, write_csv
-from trials import axis_options
+from trials import job_options
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_cell.py"
 
@@ -55,11 +55,11 @@ def dataset_file(workload: str, folder: Path) -> Path | None:
     return path
 
 
-def trial_commands(cells: Sequence[Cell], folder: Path, more: Sequence[str] = ()) -> list[str]:
-    """Options of measure_cell.py for each cell, one string each, with `more` at the end; makes missing datasets."""
+def trial_commands(cells: Sequence[Cell], folder: Path, **values: Any) -> list[str]:
+    """The words for measure_cell.py of each cell, one string each; `values` are of its job. Makes missing datasets."""
     datasets = [dataset_file(cell.workload, folder) for cell in cells]
     return [
-        shlex.join([*axis_options(cell), *([f"--dataset={path}"] if path else []), *more])
+        shlex.join([*job_options(cell, **values), *([f"--dataset={path}"] if path else [])])
         for cell, path in zip(cells, datasets, strict=True)
     ]
 
@@ -83,8 +83,8 @@ def pair_options(description: str | None, cells: Mapping[str, object], default: 
     parser = new_parser(description)
     parser.add_argument("--devices", nargs="+", default=["cpu"], type=device, help="devices to measure on")
     parser.add_argument("--cells", nargs="+", default=default, choices=cells, help="cells to measure on each device")
-    parser.add_argument("--pairs", default=40, type=positive, help="maximum number of pairs of each cell")
-    parser.add_argument("--minutes", default=8, type=positive, help="start no pair after this many minutes")
+    parser.add_argument("--pairs", default=40, type=int, help="maximum number of pairs of each cell")
+    parser.add_argument("--minutes", default=8, type=int, help="start no pair after this many minutes")
     return parser
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import signal
 
 from crossover.compare.intervals import Floats
-from crossover.config.options import new_parser, positive, seed
+from crossover.config.options import new_parser
 
 SAMPLES = 100
 """Samples of a trial; the estimator takes their median."""
@@ -222,9 +222,9 @@ def true_crossings(advantage: Callable[[Floats], Floats], near: float) -> Floats
 def simulation_options(doc: str, arguments: Sequence[str], simulations: int, output: str) -> argparse.Namespace:
     """Parse the options of a check that simulates cases; `doc` is its docstring, the last two are defaults."""
     parser = new_parser(doc)
-    parser.add_argument("--simulations", default=simulations, type=positive, help="number for each case")
-    parser.add_argument("--seed", default=0, type=seed)
-    parser.add_argument("--processes", default=os.cpu_count(), type=positive)
+    parser.add_argument("--simulations", default=simulations, type=int, help="number for each case")
+    parser.add_argument("--seed", default=0, type=int)
+    parser.add_argument("--processes", default=os.cpu_count(), type=int)
     parser.add_argument("--output", default=Path(output), type=Path)
     return parser.parse_args(arguments)
 

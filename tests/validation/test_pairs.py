@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from pairs import (
 from scipy import stats
 
 from crossover.errors import UserError
+from crossover.measurement.process.command import read_job
+from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.workloads import read_dataset
-from measure_cell import parse_arguments
 
 TRIALS = ["--size=1", "--size=2"]
 
@@ -39,10 +41,10 @@ class Measuring:
 
 def test_a_command_names_its_cell_and_a_new_dataset(tmp_path: Path) -> None:
     cells = [check_cell("disc_mlp", 100, 3, "cpu"), check_cell("linear_stack", 8, 2, "cpu")]
-    command, without_dataset = trial_commands(cells, tmp_path, ["--seed=3"])
-    options = parse_arguments([*command.split(), "--output=row.parquet"])
-    assert (options.workload, options.batch_size, options.size, options.seed) == ("disc_mlp", 100, 3, 3)
-    assert read_dataset(options.dataset, "disc_mlp")["features"].shape == (1000, 2)
+    command, without_dataset = trial_commands(cells, tmp_path, seed=3)
+    job = read_job(TrialJob, "", [*shlex.split(command), f"--output={tmp_path / 'row.parquet'}"])
+    assert (job.cell, job.seed) == (cells[0], 3)
+    assert read_dataset(job.dataset, "disc_mlp")["features"].shape == (1000, 2)
     assert "--dataset" not in without_dataset
 
 

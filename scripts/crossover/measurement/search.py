@@ -141,7 +141,7 @@ def time_largest(
     return replace(result, **outcome.result)
 
 
-def describe(first: TryJob, limit: int | None, result: LargestBatch, command: str) -> dict[str, Any]:
+def describe(first: TryJob, result: LargestBatch) -> dict[str, Any]:
     """A search and its result, as plain values for a JSON file."""
     cell, values = first.cell.values, asdict(result)
     facts, tries = values.pop("facts"), values.pop("tries")
@@ -150,13 +150,13 @@ def describe(first: TryJob, limit: int | None, result: LargestBatch, command: st
         **{axis: value for axis, value in cell.items() if axis != "batch_size"},
         **values,
         "start": cell["batch_size"],
-        "limit": limit,
+        "limit": first.search.limit,
         "memory_limit_bytes": first.memory_limit_bytes,
         "time_limit_s": first.time_limit_s,
         "seed": first.seed,
         "plan_key": first.plan_key,
         **facts,
-        "command": command,
+        "command": first.command,
         "tries": tries,
     }
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,11 @@ from typing import Any
 from crossover.config.config_keys import Configuration
 from crossover.config.configuration import real_files
 from crossover.config.models import Model
-from crossover.config.options import (
-    as_options,
-    model_options,
-    setting_options,
-)
 from crossover.config.study import Study, effort_of
-from crossover.config.words import COMPUTES_IN, HERE, is_cpu
+from crossover.config.words import AXES, COMPUTES_IN, HERE, is_cpu
 from crossover.config.workloads import memory_mb, workload_traits
 from crossover.errors import failures
+from crossover.files import relative_path
 from crossover.machine.code_key import Code, Modules, code_of, digests_of
 from crossover.machine.discovery import Machine
 from crossover.machine.named_files import content_keys
@@ -48,8 +43,8 @@ PROBES_AGAIN = 2
 
 Wildcards = Mapping[str, Any]
 
-PLACES = ("--model=", "--table=", "--workload=")
-"""Options without a part of the key: of a file the content counts, of a workload the code."""
+PLACES = ("origin", "file")
+"""Keys of a model and its table that are no part of a result's key: of a file only the content counts."""
 
 
 @dataclass(frozen=True)
@@ -63,24 +58,38 @@ class Jobs:
     gpus: int = 1
     """Number given with --resources gpu."""
 
-    def settings(self, kind: str, wildcards: Wildcards) -> list[str]:
-        """Options that the config gives a kind of job: a trial, training, search for the largest batch, or probe."""
+    def job(self, kind: str, wildcards: Wildcards) -> dict[str, Any]:
+        """A job for the command of its rule, which adds the device, the number of threads, and files.
+
+        The fields are those of `crossover.measurement.process.jobs`.
+        """
+        settings = {**self.settings(kind, wildcards), "plan_key": self.key(kind, wildcards).key}
         if kind == "probe":
-            return self._probe_settings
+            return {"cell": {"machine": wildcards.get("machine", HERE)}, **settings}
+        study = self._studies[wildcards["study"]]
+        cell = {axis: value for axis, value in wildcards.items() if axis in AXES and axis != "device"}
+        cell |= {axis: int(cell[axis]) for axis in ("size", "batch_size") if axis in cell}
+        job = {"cell": cell, **settings, "time_limit_s": self._time_limit_s(study)}
+        if again := wildcards.get("again"):
+            job["repeat"] = int(again.rpartition("-")[2])
+        if model := study.user_model:
+            cell["model"] = model_values(model)
+            job["written_files"] = str(self._written_files)
+        return {**job, "limit_note": f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"}
+
+    def settings(self, kind: str, wildcards: Wildcards) -> dict[str, Any]:
+        """What the config sets for a kind of job (a trial, training, search for the largest batch, or probe)."""
+        if kind == "probe":
+            return {"precisions": self._precisions}
         study = self._studies[wildcards["study"]]
         if kind == "trial":
-            return self._trial_settings[study.name]
-        threads = {"cpu_threads": self.config.keys.cpu_threads}
+            latencies = {"latency_steps": study.latency_steps, "latency_mistakes": study.latency_mistakes}
+            return {"seed": self.config.keys.seed, "effort": self._efforts[study.name], **latencies}
         if kind == "batch_try":
-            return as_options({**asdict(self.config.keys.largest_batch), "seed": self.config.keys.seed, **threads})
+            return {"seed": self.config.keys.seed, "search": asdict(self.config.keys.largest_batch)}
         quality = study.quality
         assert quality is not None
-        return as_options({"epochs": quality.epochs, "test_share": quality.test_share, **threads})
-
-    def model(self, wildcards: Wildcards) -> list[str]:
-        """The options that name a cell's workload, or describe the user's model."""
-        model = self._studies[wildcards["study"]].user_model
-        return as_options(model_options(model) or {"workload": wildcards["workload"]})
+        return {"epochs": quality.epochs, "test_share": quality.test_share}
 
     def disturbed_probes(self, wildcards: Wildcards) -> int:
         """How often the probe of a device was disturbed, at most `PROBES_AGAIN`; a change probes again."""
@@ -125,11 +134,10 @@ class Jobs:
         return {}
 
     def _parts(self, kind: str, wildcards: Wildcards) -> dict[str, str]:
-        of_model = [] if kind == "probe" else self.model(wildcards)
-        settings = [*self.settings(kind, wildcards), *of_model]
-        parts = {
-            option.partition("=")[0]: option.partition("=")[2] for option in settings if not option.startswith(PLACES)
-        }
+        settings = {**self.settings(kind, wildcards), "cpu_threads": self.config.keys.cpu_threads}
+        if kind != "probe" and (model := self._studies[wildcards["study"]].user_model):
+            settings |= model_values(model)
+        parts = {name: str(value) for name, value in _flat(settings) if name not in PLACES}
         parts |= self._machine_parts(wildcards["device"].partition("-")[0])
         if kind == "probe":
             return parts | {"code of the measurement": Key.of(digests_of("crossover.measurement.roofs")).key}
@@ -173,34 +181,17 @@ class Jobs:
         return {}
 
     @cached_property
-    def _probe_settings(self) -> list[str]:
+    def _precisions(self) -> list[str]:
+        """The precisions of all studies whose products a probe measures."""
         precisions = {precision for study in self.config.studies for precision in study.precisions}
         for study in self.config.studies:
             precisions |= {*study.compared.precisions} if study.compared else set()
-        products = {COMPUTES_IN.get(precision, precision) for precision in precisions}
-        return as_options({"precisions": ",".join(sorted(products)), "cpu_threads": self.config.keys.cpu_threads})
-
-    def limit(self, kind: str, wildcards: Wildcards) -> str:
-        """Options of the time limit and of records. They affect no result, so a change triggers no new measurement."""
-        study = self._studies[wildcards["study"]]
-        limit_s = self._time_limit_s(study)
-        note = f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"
-        written = self._written_files if study.user_model else None
-        return shlex.join(as_options({"time_limit_s": limit_s, "limit_note": note, "written_files": written}))
+        return sorted({COMPUTES_IN.get(precision, precision) for precision in precisions})
 
     @cached_property
-    def _trial_settings(self) -> dict[str, list[str]]:
-        """Options that all trials of a study share, by study."""
-        return {
-            study.name: setting_options(
-                effort_of(study, self.config.effort),
-                seed=self.config.keys.seed,
-                cpu_threads=self.config.keys.cpu_threads,
-                latency_steps=study.latency_steps,
-                latency_mistakes=study.latency_mistakes,
-            )
-            for study in self.config.studies
-        }
+    def _efforts(self) -> dict[str, dict[str, Any]]:
+        """The effort of the trials of each study."""
+        return {study.name: asdict(effort_of(study, self.config.effort)) for study in self.config.studies}
 
     @property
     def at_once(self) -> int:
@@ -287,6 +278,28 @@ class Jobs:
     def _codes(self) -> Callable[[str, str, Model | None], Code]:
         modules = Modules()
         return cache(lambda kind, workload, model: code_of(kind, workload, modules, model, self._written_files))
+
+
+def model_values(model: Model) -> dict[str, Any]:
+    """A user's model as JSON, without the defaults.
+
+    Files are relative to the working directory, so that a moved project needs no new measurements.
+    """
+    values = {f.name: getattr(model, f.name) for f in fields(model) if getattr(model, f.name) != f.default}
+    if model.file is not None:
+        values["origin"] = relative_path(model.origin)
+    if model.table is not None:
+        values["table"] = {**asdict(model.table), "file": relative_path(model.table.file)}
+    return values
+
+
+def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The entries of a mapping and of the mappings in it."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value)
+        else:
+            yield name, value
 
 
 def _note(kind: str, wildcards: Wildcards) -> str:

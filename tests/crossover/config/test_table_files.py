@@ -10,10 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.config.models import Model, Table
-from crossover.config.options import as_options, cell_of_options, model_options
+from crossover.config.models import Table
 from crossover.config.table_files import inputs_of, left_out, read_table
-from measure_cell import parse_arguments
 from user_errors import error_line
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.5, 2.5], "label": ["x", "y", "x"]})
@@ -94,24 +92,3 @@ def test_headers_with_any_delimiter_and_encoding_are_read(tmp_path: Path, delimi
     assert (tmp_path / "rows.csv").read_bytes().startswith(codecs.BOM_UTF8) == (encoding == "utf-8-sig")
     table = read_table({"file": "rows.csv", "targets": "label"}, tmp_path, "here")
     assert inputs_of(table) == ["größe, in m", "b"]
-
-
-HARD_NAMES = ("income, USD", '"quoted"', "a=b", "-x", " c", "it's $HOME", "two\nlines", "{brace}")
-
-
-def test_column_names_pass_through_the_command_line(tmp_path: Path) -> None:
-    pd.DataFrame({name: [1.0] for name in (*HARD_NAMES, "-t")}).to_parquet(tmp_path / "t.parquet")
-    (tmp_path / "net.py").write_text("def build(size): ...")
-    table = Table(str(tmp_path / "t.parquet"), "-t", HARD_NAMES)
-    model = Model(f"{tmp_path}/net.py", "build", size_name="units of size", table=table)
-    rest = ["--size=1", "--device=cpu", "--batch-size=1", "--output=x"]
-    assert cell_of_options(parse_arguments([*as_options(model_options(model)), *rest])).model == model
-
-
-def test_names_of_all_columns_are_not_on_the_command_line(tmp_path: Path) -> None:
-    """20,000 names do not fit on a command line."""
-    (tmp_path / "wide.csv").write_text(",".join(f"gene-{number}" for number in range(20_000)) + ",label\n")
-    table = read_table({"file": "wide.csv", "targets": "label"}, tmp_path, "here")
-    options = as_options(model_options(Model(f"{tmp_path}/net.py", "build", table=table)))
-    assert len(inputs_of(table)) == 20_000
-    assert sum(map(len, options)) < 1_000

@@ -14,9 +14,8 @@ import probe_roofs
 from crossover.errors import UserError
 from crossover.measurement import roofs
 from crossover.measurement.clock.timing import Stopwatch
-from crossover.measurement.process import attempts
 from crossover.measurement.process.child import do
-from crossover.measurement.process.jobs import Job, Outcome
+from crossover.measurement.process.jobs import Job, Outcome, ProbeJob
 from crossover.measurement.step.devices import open_device
 from crossover.tables.registry import ROOF_KINDS
 from crossover.tables.roof_files import Roofs, read_roofs
@@ -44,7 +43,7 @@ def probed(monkeypatch: pytest.MonkeyPatch, longest_step_s: float = 100.0) -> pd
     watch = Stopwatch(wall_ns=lambda: int(next(readings) * BLOCK_S * 1e9), synchronise=lambda: None)
     monkeypatch.setattr(roofs, "LONGEST_STEP_S", longest_step_s)
     make_small(monkeypatch)
-    return pd.DataFrame(roofs.probe(open_device("cpu"), 1, watch, probe_roofs.PURE))
+    return pd.DataFrame(roofs.probe(open_device("cpu"), 1, watch, ProbeJob.precisions))
 
 
 def in_this_process(job: Job) -> Outcome:
@@ -103,11 +102,10 @@ def test_no_larger_working_set_is_probed_once_a_pass_is_slow(monkeypatch: pytest
 def test_the_roofs_of_a_device_are_written_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_small(monkeypatch)
     monkeypatch.setattr(roofs, "BLOCK_S", 1e-6)
-    monkeypatch.setattr(attempts, "run_supervised", in_this_process)
+    monkeypatch.setattr(probe_roofs, "run_supervised", in_this_process)
     file = tmp_path / "cpu.json"
-    probe_roofs.main(
-        ["--device=cpu", f"--output={file}", "--machine=laptop", "--cpu-threads=1", "--precisions=fp32,fp64"]
-    )
+    job = json.dumps({"cell": {"machine": "laptop"}, "precisions": ["fp32", "fp64"]})
+    probe_roofs.main([job, "--device=cpu", f"--output={file}", "--cpu-threads=1"])
     table = read_roofs([file])
     assert set(table["machine"]) == {"laptop"}
     assert table["value"].gt(0).all()
@@ -159,12 +157,12 @@ def test_the_next_run_probes_disturbed_roofs_again(
     """The number of disturbed probes, at most 2, is a parameter of the rule, unless nothing is to be repeated."""
     rows = [roof("launch", 1.0, "s", disturbed=disturbed)]
     outcome = Outcome("ok", None, written=False, facts={}, result={"rows": rows})
-    monkeypatch.setattr(attempts, "run_supervised", lambda _: outcome)
+    monkeypatch.setattr(probe_roofs, "run_supervised", lambda _: outcome)
     wildcards = {"device": "cpu"}
     before = [jobs(results=str(tmp_path), repeat_disturbed=n).disturbed_probes(wildcards) for n in (0, 1)]
     (tmp_path / "roofs").mkdir()
     for _ in range(probes):
-        probe_roofs.main(["--device=cpu", f"--output={tmp_path / 'roofs' / 'cpu.json'}", "--cpu-threads=1"])
+        probe_roofs.main(["{}", "--device=cpu", f"--output={tmp_path / 'roofs' / 'cpu.json'}", "--cpu-threads=1"])
     after = [jobs(results=str(tmp_path), repeat_disturbed=n).disturbed_probes(wildcards) for n in (0, 1)]
     assert (before, after) == ([0, 0], [0, counts])
 

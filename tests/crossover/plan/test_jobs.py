@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from crossover.machine.discovery import sent_elsewhere
 from crossover.measurement.process.supervision import ENDING_LIMIT_S, START_LIMIT_S
 from crossover.plan.jobs import Jobs
 from crossover.time_limits import note_end
-from measure_cell import parse_arguments
 from plans import CLASSES, HERE, KNOWN_NODES, jobs
 
 CELL = {
@@ -32,14 +30,6 @@ CPU = {**CELL, "device": "cpu"}
 def with_study(made: Jobs, **changes: object) -> Jobs:
     (study,) = made.config.studies
     return replace(made, config=replace(made.config, studies=(replace(study, **changes),)))
-
-
-def test_the_options_of_a_trial_follow_the_config() -> None:
-    made = jobs(effort={"blocks_min": 7}, seed=4, cpu_threads=3, time_limit_s=90)
-    options = [*made.model(CELL), *made.settings("trial", CELL), *made.limit("trial", CELL).split()]
-    given = parse_arguments([*options, "--batch-size=1", "--size=4", "--device=cuda", "--output=x.parquet"])
-    assert (given.workload, given.blocks_min, given.seed) == ("disc_mlp", 7, 4)
-    assert (given.cpu_threads, given.time_limit_s) == (3, 90)
 
 
 def test_a_repeat_has_the_key_of_the_first_trial() -> None:
@@ -73,9 +63,8 @@ def test_a_higher_time_limit_reruns_only_jobs_that_the_limit_ended(kind: str, tm
         return made(limit_s).limit_raised(kind, {**wildcards, **changes})
 
     def ends(limit_s: float, reason: str | None) -> None:
-        """Run the job under a limit, with the note named on its command line."""
-        (given,) = re.findall("--limit-note=(.*)", made(limit_s).limit(kind, wildcards))
-        note_end(Path(given), limit_s, reason)
+        """Run the job under a limit."""
+        note_end(made(limit_s).job(kind, wildcards)["limit_note"], limit_s, reason)
 
     first, other = raised(30), raised(30, size="8")
     assert raised(60) == first

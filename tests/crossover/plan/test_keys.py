@@ -181,11 +181,11 @@ MEASURED_AGAIN = {
     "a data file of the model is edited": (edit("layers.json", "1", "2"), NETS, "file layers.json has changed"),
     "a variable that the model reads": (variable("DEPTH", "3"), NETS, "variable DEPTH was not set, is 3"),
     "another function of the file": (study(model="net.py:other"), NETS, "the function of the model"),
-    "another seed": (config(seed=5), ALL, "--seed was 0, is 5"),
-    "another effort": (config(effort={"blocks_min": 7}), ALL, "--blocks-min was"),
-    "another effort of a study": (study(effort={"blocks_min": 7}), NETS, "--blocks-min was"),
-    "latencies": (study(latency_steps=400), NETS, "--latency-steps was 0, is 400"),
-    "another number of threads": (config(cpu_threads=1), ALL, "--cpu-threads was auto, is 1"),
+    "another seed": (config(seed=5), ALL, "seed was 0, is 5"),
+    "another effort": (config(effort={"blocks_min": 7}), ALL, "blocks_min was"),
+    "another effort of a study": (study(effort={"blocks_min": 7}), NETS, "blocks_min was"),
+    "latencies": (study(latency_steps=400), NETS, "latency_steps was 0, is 400"),
+    "another number of threads": (config(cpu_threads=1), ALL, "cpu_threads was auto, is 1"),
     "instructions of MKL": (variable("MKL_ENABLE_INSTRUCTIONS", "SSE4_2"), ALL, "MKL_ENABLE_INSTRUCTIONS is new"),
     "another allocator": (variable("LD_PRELOAD", "libjemalloc.so"), ALL, "variable LD_PRELOAD is new"),
     "TF32 by a variable": (variable("NVIDIA_TF32_OVERRIDE", "1"), ALL, "variable NVIDIA_TF32_OVERRIDE is new"),
@@ -281,8 +281,8 @@ def test_a_change_that_changes_no_time_measures_nothing_again(
 
 
 def test_a_note_says_what_has_changed() -> None:
-    texts = {"a": ["file net has changed", "--seed was 0, is 1"], "b": ["file net has changed"]}
-    assert reasons_text(texts) == "2 results are measured again: file net has changed; --seed was 0, is 1"
+    texts = {"a": ["file net has changed", "seed was 0, is 1"], "b": ["file net has changed"]}
+    assert reasons_text(texts) == "2 results are measured again: file net has changed; seed was 0, is 1"
 
 
 def test_a_dataset_that_does_not_name_its_key_is_made_again(tmp_path: Path) -> None:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from crossover.config.models import Model, Table
-from crossover.config.studies import Cell, Effort
-from crossover.config.words import AS_WRITTEN, BASELINE, BASELINE_SETTINGS, is_cpu
+from crossover.config.studies import (
+    LATENCY_STEPS_MAX,
+    LATENCY_STEPS_MIN,
+    LONGEST_S,
+    MOST,
+    MOST_SEED,
+    BatchSearch,
+    Cell,
+    Effort,
+    number,
+)
+from crossover.config.words import AS_WRITTEN, BASELINE, BASELINE_SETTINGS, COMPUTES_IN, PRECISIONS, is_cpu
 from crossover.config.workloads import size_words
 from crossover.tables.columns import Measurement, Training
 
@@ -32,25 +42,48 @@ def plain_cell(cell: Cell) -> Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Fields of all jobs. Relative paths start from the working directory that parent and measuring process share."""
+    """What all jobs have: what the config sets, what a command adds, and what `reserve` adds to these.
+
+    Relative paths start from the working directory that parent and measuring process share.
+    """
 
     kind: ClassVar[str]
+    axes: ClassVar[dict[str, Any]] = {}
+    """Axes of the cell of each job of this kind."""
+    begins: ClassVar[bytes]
+    """The beginning of each file that a job of this kind writes."""
 
     cell: Cell
-    seed: int
-    dataset: str | None
-    threads: int
-    time_limit_s: float
-    isolation: str = "process"
-    uuid: str | None = None
-    """The leased GPU."""
-    cpus: list[int] | None = None
-    """Logical CPUs of the measuring process; None: those of its parent."""
+    seed: int = number(0, "Seed of the weights and data.", ge=0, le=MOST_SEED)
+    cpu_threads: int | str = "auto"
+    """Number of threads, or `auto`; a GPU or a side such as cpu-4 may have other `threads`."""
+    time_limit_s: float = number(300.0, "Seconds for each measuring process.", gt=0, le=LONGEST_S)
+    limit_note: str | None = None
+    """File in which to note that the time limit ended the job."""
+    isolation: str = "auto"
+    """`server`: a fork of a preloaded server on this host; `process`: a fresh one."""
     written_files: str | None = None
     """Record of the files that the model's code writes; see `machine.written_files`."""
     plan_key: str | None = None
+    """Hash of what the run was planned with."""
+    dataset: str | None = None
+    output: str = ""
+    """File to write; a row is first written to a temporary file, which the parent renames."""
+    command: str = ""
+    code_version: str | None = None
+
+    threads: int = 1
+    uuid: str | None = None
+    """The leased GPU; None if the device is not a GPU or has no UUID."""
+    cpus: list[int] | None = None
+    """Logical CPUs of the measuring process; None: those of its parent."""
     environment_variables: str | None = None
     """The result of `timed_variables` as JSON."""
+    lease_wait_s: float | None = None
+    """Time spent waiting for a turn on the host and for a GPU."""
+    turn_missed: str | None = None
+    """The process of another user beside which this one runs, since it kept its turn for too long."""
+
     code_key: str | None = None
     """Hash of the code that runs the job. The measuring process sets this field and the next three."""
     model_key: str | None = None
@@ -75,11 +108,7 @@ class RowJob(Job):
     """A job whose result is a row of a table."""
 
     record: ClassVar[type[Measurement] | type[Training]]
-
-    output: str
-    """Parquet file to write: for the measuring process a temporary file, which the parent renames."""
-    command: str = ""
-    code_version: str | None = None
+    begins = b"PAR1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,15 +116,12 @@ class TrialJob(RowJob):
     kind = "trial"
     record = Measurement
 
-    trial: int
-    effort: Effort
-    latency_steps: int = 0
+    trial: int = number(1, "Number of the trial; only the first is checked and profiled.", ge=1, le=MOST)
+    repeat: int = number(0, "Number of earlier measurements of the trial, all of which were disturbed.", ge=0, le=MOST)
+    effort: Effort = field(default_factory=Effort)
+    latency_steps: int = number(0, "Steps to time one by one.", ge=LATENCY_STEPS_MIN, le=LATENCY_STEPS_MAX)
     latency_mistakes: bool = False
-    repeat: int = 0
-    """Number of earlier measurements of the trial, all of which were disturbed."""
     attempts: int = 1
-    lease_wait_s: float | None = None
-    turn_missed: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,10 +141,12 @@ class TryJob(Job):
     """Runs a few steps of a cell to find out whether they succeed and fit into memory; writes no file."""
 
     kind = "batch_try"
+    begins = b"{"
 
+    search: BatchSearch = field(default_factory=BatchSearch)
+    """The search to which the try belongs."""
     steps: int = 3
     """By step 2, optimizer state exists; by step 3, the heap is steady."""
-
     memory_limit_bytes: int | None = None
     """Limit on the memory of the device; None: no limit."""
     timed_batches: int = 0
@@ -130,8 +158,10 @@ class ProbeJob(Job):
     """A probe of a device's peak rates. Of its cell, it uses only the device and the machine. Writes no file."""
 
     kind = "probe"
+    axes: ClassVar[dict[str, Any]] = {"study": "roofs", "workload": "matmul", "size": 16, "batch_size": 1}
+    begins = b"["
 
-    precisions: Sequence[str]
+    precisions: Sequence[str] = tuple(precision for precision in PRECISIONS if precision not in COMPUTES_IN)
 
 
 @dataclass(frozen=True)
@@ -156,15 +186,18 @@ KINDS: dict[str, type[TrialJob] | type[TrainingJob] | type[TryJob] | type[ProbeJ
 def job_from_json(text: str) -> TrialJob | TrainingJob | TryJob | ProbeJob:
     values = json.loads(text)
     kind = KINDS[values.pop("kind")]
-    values["cell"] = Cell(**values["cell"] | {"model": _model_from_values(values["cell"]["model"])})
-    if "effort" in values:
-        values["effort"] = Effort(**values["effort"])
+    model = values["cell"]["model"]
+    values["cell"] = Cell(**values["cell"] | {"model": model and model_of(model)})
+    for name, nested in (("effort", Effort), ("search", BatchSearch)):
+        if name in values:
+            values[name] = nested(**values[name])
     return kind(**values)
 
 
-def _model_from_values(values: dict[str, Any] | None) -> Model | None:
-    if values is None:
-        return None
-    table = values["table"] and Table(**values["table"] | {"inputs": tuple(values["table"]["inputs"])})
-    tuples = {name: tuple(values[name]) for name in ("names", "takes")}
-    return Model(**values | tuples | {"table": table})
+def model_of(values: Mapping[str, Any]) -> Model:
+    """A user's model from JSON."""
+    table = values.get("table")
+    tuples = {name: tuple(values[name]) for name in ("names", "takes", "passed") if name in values}
+    return Model(
+        **{**values, **tuples, "table": table and Table(**{**table, "inputs": tuple(table.get("inputs", ()))})}
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -10,46 +9,37 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import TypeVar
 
 from crossover.config.options import tell
-from crossover.config.studies import Cell
 from crossover.config.words import HALF, is_cpu, threads_of_side
 from crossover.errors import UserError
 from crossover.machine.environment import timed_variables
 from crossover.machine.lease import lease
 from crossover.machine.threads import export_threads, physical_cores, share_of_host, usable_cores, usable_cpus
 from crossover.machine.turns import batch_job, host_turn
+from crossover.measurement.process.jobs import Job
 from crossover.measurement.process.supervision import exit_statuses
 
 SLURM_LIMIT_S = 10
 
 
-@dataclass(frozen=True)
-class Resources:
-    threads: int
-    uuid: str | None
-    """The leased GPU; None if the device is not a GPU or has no UUID."""
-    lease_wait_s: float | None
-    """Time spent waiting for a turn on the host and for a GPU."""
-    cpus: list[int] | None
-    """Logical CPUs of the measuring process; None: those of this process."""
-    turn_missed: str | None = None
-    """The process of another user beside which this one runs, since it kept its turn for too long."""
+AnyJob = TypeVar("AnyJob", bound=Job)
 
 
 @contextmanager
-def reserve(device: str, cpu_threads: int | str, *, alone: bool = False) -> Iterator[Resources]:
-    """Reserve a device while the block runs.
+def reserve(job: AnyJob, *, alone: bool = False) -> Iterator[AnyJob]:
+    """Reserve a job's device while the block runs; yields the job with its threads, GPU and CPUs.
 
     For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
     for all usable cores; a GPU's usable cores are its share by `cpus_of_gpus`. A device such as cpu-4 sets its own
-    number of threads. This process's affinity does not change, since a trial server would inherit it. Raises UserError
-    as `check_whole_node`, `host_turn` and `lease` do.
+    number of threads. This process's affinity does not change, since a trial server would inherit it. Raises UserError as
+    `check_whole_node`, `host_turn` and `lease` do.
     """
-    if job := batch_job():
-        tell(f"{job} on {platform.node()}")
+    device, cpu_threads = job.cell.device, job.cpu_threads
+    if batch := batch_job():
+        tell(f"{batch} on {platform.node()}")
     side = threads_of_side(device)
     if is_cpu(device) and (side == HALF or (side is None and cpu_threads == "auto")):  # all or half of the cores
         check_whole_node()
@@ -62,23 +52,16 @@ def reserve(device: str, cpu_threads: int | str, *, alone: bool = False) -> Iter
         cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)
         export_threads(threads)
         os.environ.update(leased.environment)
-        yield Resources(threads, leased.uuid, turn.waited_s + leased.waited_s, cpus, turn.missed)
-
-
-def job_fields(cell: Cell, options: argparse.Namespace, resources: Resources) -> dict[str, Any]:
-    return {
-        "cell": cell,
-        "seed": options.seed,
-        "dataset": options.dataset,
-        "threads": resources.threads,
-        "time_limit_s": options.time_limit_s,
-        "isolation": choose_isolation(options.isolation),
-        "uuid": resources.uuid,
-        "cpus": resources.cpus,
-        "plan_key": options.plan_key,
-        "written_files": options.written_files,
-        "environment_variables": json.dumps(timed_variables(os.environ)),
-    }
+        yield replace(
+            job,
+            isolation=choose_isolation(job.isolation),
+            threads=threads,
+            uuid=leased.uuid,
+            cpus=cpus,
+            environment_variables=json.dumps(timed_variables(os.environ)),
+            lease_wait_s=turn.waited_s + leased.waited_s,
+            turn_missed=turn.missed,
+        )
 
 
 def choose_isolation(requested: str) -> str:

@@ -24,7 +24,7 @@ from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.process.messages import Inbox
 from crossover.measurement.user.model import UserModel
-from trials import EFFORT, ROOT, read_row, run_script, trial_job, trial_options
+from trials import ROOT, read_row, run_script, trial_job, trial_options
 
 BUILD = """
 import torch
@@ -122,7 +122,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     """A limit of 2 kB on the size of files, which a row exceeds, stands for a full disk."""
     cell = Cell("s", "matmul", "resident", 1, "fp32", "eager", 16, "cpu")
     output = tmp_path / "row.parquet"
-    options = [*trial_options(cell, EFFORT), "--isolation=process", f"--output={output}"]
+    options = [*trial_options(cell, isolation="process"), f"--output={output}"]
     done = run_script(options, "bash", "-c", 'ulimit -f 2; exec "$@"', "limited")
     assert done.returncode == 1
     assert done.stderr.startswith("error: no space left on the disk ([Errno 27] ")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import MISSING, fields
+from dataclasses import fields
 
 import pytest
 
+from crossover.config.studies import BatchSearch
 from crossover.measurement.process.jobs import Job, TrainingJob, TrialJob, TryJob, job_from_json
 from crossover.measurement.process.messages import Inbox, send
 from trials import CELL, EFFORT
@@ -14,7 +15,12 @@ from trials import CELL, EFFORT
 COMMON = {
     "cell": CELL,
     "seed": 7,
+    "cpu_threads": 3,
+    "limit_note": "note",
     "dataset": "data",
+    "output": "row",
+    "command": "the command",
+    "code_version": "f00",
     "threads": 3,
     "time_limit_s": 60.0,
     "isolation": "server",
@@ -23,23 +29,24 @@ COMMON = {
     "written_files": "record",
     "plan_key": "the plan's key",
     "environment_variables": "{}",
+    "lease_wait_s": 0.5,
+    "turn_missed": "a process",
     "code_key": "a key",
     "model_key": "another key",
     "measurement_key": "a third key",
     "packages": "{}",
 }
-ROW = {"output": "row", "command": "the command", "code_version": "f00"}
 TRIAL = {"trial": 2, "effort": EFFORT, "latency_steps": 400, "latency_mistakes": True, "repeat": 1, "attempts": 2}
 JOBS = [
-    TrialJob(**COMMON, **ROW, **TRIAL, lease_wait_s=0.5, turn_missed="a process"),
-    TrainingJob(**COMMON, **ROW, epochs=2, test_share=0.25),
-    TryJob(**COMMON, steps=1, memory_limit_bytes=2**31, timed_batches=100),
+    TrialJob(**COMMON, **TRIAL),
+    TrainingJob(**COMMON, epochs=2, test_share=0.25),
+    TryJob(**COMMON, search=BatchSearch(start=8), steps=1, memory_limit_bytes=2**31, timed_batches=100),
 ]
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.kind)
 def test_a_job_is_the_same_after_the_transfer_as_json(job: Job) -> None:
-    assert all(getattr(job, field.name) != field.default for field in fields(job) if field.default is not MISSING)
+    assert all(getattr(job, field.name) != field.default for field in fields(job))
     assert job_from_json(job.to_json()) == job
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +14,16 @@ import pytest
 from crossover.errors import UserError
 from crossover.machine import threads
 from crossover.measurement.process import reservation
+from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.process.reservation import ask_slurm, check_whole_node, choose_isolation, reserve
 from fake_nvml import FakeGpu, FakeNvml
+from trials import CELL, trial_job
 
 NEAR = tuple(range(8)), tuple(range(8, 16))
+
+
+def job_on(device: str, cpu_threads: int | str = "auto") -> TrialJob:
+    return trial_job("", Path("row"), cell=replace(CELL, device=device), cpu_threads=cpu_threads)
 
 
 @pytest.fixture
@@ -37,11 +44,11 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("machine")
 def test_a_gpu_is_reserved_with_its_cpus_and_as_many_threads() -> None:
     before = os.sched_getaffinity(0)
-    with reserve("cuda", "auto") as first:
+    with reserve(job_on("cuda")) as first:
         assert (first.uuid, first.cpus, first.threads) == ("GPU-0", list(NEAR[0]), 8)
         assert os.environ["OMP_NUM_THREADS"] == "8"
         os.environ.pop("CUDA_VISIBLE_DEVICES")  # so that the next lease is that of another command
-        with reserve("cuda", 3) as second:
+        with reserve(job_on("cuda", 3)) as second:
             assert (second.uuid, second.cpus, second.threads) == ("GPU-1", list(NEAR[1]), 3)
     assert os.sched_getaffinity(0) == before
 
@@ -136,5 +143,8 @@ def test_the_node_is_checked_before_a_cpu_is_timed_on_all_cores(
 
     monkeypatch.setattr(reservation, "check_whole_node", ending("checked"))
     monkeypatch.setattr(reservation, "host_turn", ending("not checked"))
-    with pytest.raises(UserError, match="^checked" if expected else "not checked"), reserve(device, cpu_threads):
+    with (
+        pytest.raises(UserError, match="^checked" if expected else "not checked"),
+        reserve(job_on(device, cpu_threads)),
+    ):
         pass

@@ -1,0 +1,183 @@
+"""Read the job of a measuring command: JSON, and the options that its rule shows beside it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import operator
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from crossover.config.models import Model, find_file, read_model
+from crossover.config.options import DEVICE_CHOICES, device, memory_size, new_parser, refusal, workflow_command
+from crossover.config.studies import MOST_THREADS, BatchSearch, Cell, Effort
+from crossover.config.words import AS_WRITTEN, AXES, BASELINE_SETTINGS, EXECUTIONS, PRECISIONS, PROTOCOLS
+from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
+from crossover.errors import UserError, allowed_names, shown_value
+from crossover.files import why_not_writable
+from crossover.machine.invocation import code_version
+from crossover.measurement.process.jobs import Job, TryJob, model_of
+
+AnyJob = TypeVar("AnyJob", bound=Job)
+Made = TypeVar("Made")
+
+BY_HAND = {"study": "by_hand", "protocol": PROTOCOLS[0], **BASELINE_SETTINGS}
+"""Axes that a cell need not give."""
+
+BOUNDS = {
+    "ge": (operator.ge, "at least"),
+    "gt": (operator.gt, "above"),
+    "le": (operator.le, "at most"),
+    "lt": (operator.lt, "below"),
+}
+"""Comparison and wording of each kind of bound, by pydantic's name."""
+
+
+def read_job(kind: type[AnyJob], documentation: str | None, arguments: list[str]) -> AnyJob:
+    """The job that a command line describes, whose help shows a script's `documentation`.
+
+    Makes the folder of the output. Raises UserError for a wrong value, or an output that cannot be written.
+    """
+    known = {field.name for field in fields(kind)}
+    parser = new_parser(documentation)
+    parser.add_argument("job", metavar="JOB", help="the job as JSON: its cell, and what the config sets")
+    parser.add_argument("--device", required=True, type=device, help=DEVICE_CHOICES)
+    parser.add_argument("--cpu-threads", default=argparse.SUPPRESS, type=_threads, help="auto: usable physical cores")
+    for name in sorted(known & {"trial", "seed"}):
+        parser.add_argument(f"--{name}", default=argparse.SUPPRESS, type=int)
+    parser.add_argument("--dataset", type=lambda text: text or None, help="safetensors file, if the workload reads one")
+    parser.add_argument("--output", required=True, help="file to write")
+    options = vars(parser.parse_args(arguments))
+    try:
+        values = dict(json.loads(options.pop("job")))
+        cell = {**kind.axes, **values.pop("cell", {}), "device": options.pop("device")}
+    except (ValueError, TypeError) as error:
+        raise UserError(f"JOB: no object in JSON ({error}); copy a job from a command in a log or a row") from None
+    for name, nested in (("effort", Effort), ("search", BatchSearch)):
+        if name in known:
+            values[name] = made(nested, values.get(name, {}), name)
+    if issubclass(kind, TryJob):
+        cell["batch_size"] = values["search"].start
+        values["memory_limit_bytes"] = _bytes(values["search"].memory_limit)
+    values |= {**options, "cell": read_cell(cell, any_batch=issubclass(kind, TryJob))}
+    values |= {"command": shlex.join(["python3", sys.argv[0], *arguments]), "code_version": code_version()}
+    job = made(kind, values, "JOB")
+    dataset = workload_traits(job.cell.workload).dataset
+    if dataset is not None and job.dataset is None:
+        raise UserError(
+            f"--dataset: workload '{job.cell.workload}' reads dataset '{dataset}'; give its safetensors file, which "
+            f"`{workflow_command('--cores', '1', f'results/datasets/{dataset}.safetensors')}` makes"
+        )
+    check_writable(Path(job.output), kind.begins)
+    return job
+
+
+def _threads(text: str) -> int | str:
+    if text != "auto" and not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_THREADS):
+        raise refusal(text, f"auto, or a whole number from 1 to {MOST_THREADS}")
+    return text if text == "auto" else int(text)
+
+
+def _bytes(limit: int | str | None) -> int | None:
+    try:
+        return None if limit is None else memory_size(str(limit))
+    except argparse.ArgumentTypeError as error:
+        raise UserError(f"search.memory_limit: {error}") from None
+
+
+def made(kind: type[Made], values: Any, where: str) -> Made:
+    """A dataclass made of values from JSON; raises UserError for a missing or unknown key, or a number out of bounds.
+
+    The bounds are those of `crossover.config.studies.number`.
+    """
+    if not isinstance(values, Mapping):
+        raise UserError(f"{where}: {shown_value(values)} is not allowed; allowed: an object with names and values")
+    known: dict[str, Field[Any]] = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    for name, value in values.items():
+        if name not in known:
+            raise UserError(f"{where}: '{name}' is unknown; {allowed_names(name, list(known))}")
+        _check_number(value, known[name], f"{where}.{name}")
+    for name, field in known.items():
+        if name not in values and field.default is field.default_factory is MISSING:
+            raise UserError(f"{where}: '{name}' is missing; add it")
+    return kind(**values)
+
+
+def _check_number(value: Any, field: Field[Any], where: str) -> None:
+    bounds = {bound: field.metadata[bound] for bound in BOUNDS if bound in field.metadata}
+    if not bounds or value == field.default:
+        return
+    kinds = (int, float) if isinstance(field.default, float) else (int,)
+    if type(value) not in kinds or not all(BOUNDS[bound][0](value, limit) for bound, limit in bounds.items()):
+        allowed = " and ".join(f"{BOUNDS[bound][1]} {limit}" for bound, limit in bounds.items())
+        number = "a number" if float in kinds else "a whole number"
+        raise UserError(f"{where}: {shown_value(value)} is not allowed; allowed: {number} {allowed}")
+
+
+def read_cell(given: Mapping[str, Any], *, any_batch: bool = False) -> Cell:
+    """The cell of a job as JSON, in which `model` is as in a study, or a whole `Model`. Raises UserError."""
+    values = {**BY_HAND, **given}
+    if values.get("model") is not None:
+        model = read_own_model(values["model"])
+        values |= {"workload": OWN, "model": model}
+        if model.is_function:  # which chooses its precision itself
+            values |= {"precision": AS_WRITTEN, "execution": EXECUTIONS[0]}
+        if not model.is_sized and not model.names:
+            values["size"] = 1
+    cell = made(Cell, values, "cell")
+    allowed = {"protocol": PROTOCOLS, "precision": (*PRECISIONS, AS_WRITTEN), "execution": EXECUTIONS}
+    allowed |= {} if cell.model else {"workload": tuple(known_workloads())}
+    for axis, names in allowed.items():
+        if values[axis] not in names:
+            raise UserError(
+                f"cell.{axis}: {shown_value(values[axis])} is unknown; {allowed_names(values[axis], names)}"
+            )
+    for axis in ("size", "batch_size"):
+        if type(values[axis]) is not int or values[axis] < 1:
+            raise UserError(f"cell.{axis}: {shown_value(values[axis])} is not allowed; allowed: a whole number above 0")
+    if cell.model and cell.model.names and cell.size > len(cell.model.names):
+        raise UserError(
+            f"cell.size: {cell.size} has no name; allowed: 1 to {len(cell.model.names)}, as many as `names`"
+        )
+    keys = {axis: f"cell.{axis}" for axis in AXES if axis != "batch_size" or not any_batch}
+    check_offered(cell.workload, cell.values, keys)
+    return cell
+
+
+def read_own_model(given: str | Mapping[str, Any]) -> Model:
+    """The user's model, with relative paths from the working directory."""
+    if isinstance(given, str):
+        return read_model(given, Path(), "cell.model")
+    made(Model, given, "cell.model")
+    model = model_of(given)
+    if model.table is not None:
+        file = find_file(model.table.file, [Path()], "cell.model.table.file: there is", "the table's file")
+        model = replace(model, table=replace(model.table, file=str(file)))
+    if model.file is None:
+        return model
+    return replace(model, origin=str(find_file(model.origin, [Path()], "cell.model: there is", "the model's file")))
+
+
+def check_writable(path: Path, begins: bytes) -> None:
+    """Make the folder of an output; raises UserError if the output cannot be written.
+
+    An existing file may be replaced only if it is empty or begins with `begins`.
+    """
+    if path.parts[:1] and path.parts[0].startswith("~"):
+        raise UserError(f"--output: {path} begins with ~, which the shell did not expand; write out the folder's path")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        why = "it is a folder" if path.is_dir() else why_not_writable(path.parent)
+    except OSError as error:
+        why = error.strerror
+    if why:
+        raise UserError(f"--output: {path} cannot be written ({why}); name a file in a folder of yours")
+    if path.is_file():
+        with path.open("rb") as file:
+            beginning = file.read(len(begins))
+        if beginning not in (b"", begins):
+            raise UserError(f"--output: {path} exists and was not written by this script; name a new file")
