@@ -37,11 +37,6 @@ def get_key(kind):
     return lambda wildcards: JOBS.key(kind, wildcards).key
 
 
-def get_limit_raised(kind):
-    """How often the time limit was raised after it had ended the job, whose change makes the job run again."""
-    return lambda wildcards: JOBS.limit_raised(kind, wildcards)
-
-
 def get_job(kind):
     """A job for its command. With `resources` as an argument, only the key re-runs the job: it has what counts."""
     return lambda wildcards, resources: json.dumps(JOBS.job(kind, wildcards))

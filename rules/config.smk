@@ -34,7 +34,7 @@ with one_line_errors():
     # Pairs of a study and a kind of figure.
     FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
     # Snakemake's own records may be missing, for example in a copy of the results.
-    OUTDATED = outdated_results(Path(RESULTS), JOBS.key_of_result) if RUN.is_main else {}
+    OUTDATED = outdated_results(Path(RESULTS), JOBS.key_of_result, JOBS.time_limit_s) if RUN.is_main else {}
     if RUN.is_main:
         RUN.measure_again(DAG, [*OUTDATED, *outdated_datasets(Path(RESULTS), JOBS.dataset_keys)])
         if planned := {path: OUTDATED[path] for path in PLAN.results_of_grid if path in OUTDATED}:

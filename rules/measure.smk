@@ -53,7 +53,6 @@ rule measure_cell:
         runtime=JOBS.trial_min,
     params:
         key=get_key("trial"),
-        limit_raised=get_limit_raised("trial"),
         job=get_job("trial"),
         cpu_threads=CONFIG.cpu_threads,
     message:
@@ -81,7 +80,6 @@ rule train_model:
         runtime=JOBS.runtime_min,
     params:
         key=get_key("training"),
-        limit_raised=get_limit_raised("training"),
         job=get_job("training"),
         cpu_threads=CONFIG.cpu_threads,
     message:
@@ -109,7 +107,6 @@ rule find_largest_batch:
         runtime=JOBS.search_min,
     params:
         key=get_key("batch_try"),
-        limit_raised=get_limit_raised("batch_try"),
         job=get_job("batch_try"),
         cpu_threads=CONFIG.cpu_threads,
     message:

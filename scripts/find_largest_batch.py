@@ -30,7 +30,6 @@ from crossover.measurement.process.command import read_job
 from crossover.measurement.process.jobs import TryJob
 from crossover.measurement.process.reservation import reserve
 from crossover.measurement.search import describe, search_largest, time_largest
-from crossover.time_limits import note_end
 
 CPU_SHARE = 0.8
 """Share of the available host memory that a search on the CPU may use by default; the rest is for other programs."""
@@ -45,7 +44,6 @@ def main(arguments: list[str]) -> None:
         largest = time_largest(first, largest, job.search.timed_batches, run_supervised, tell)
     with atomic_path(Path(job.output)) as temporary:
         temporary.write_text(json.dumps(describe(first, largest), indent=2) + "\n", encoding="utf-8")
-    note_end(job.limit_note, job.time_limit_s, largest.reason or largest.throughput_reason)
 
 
 if __name__ == "__main__":

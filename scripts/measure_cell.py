@@ -25,15 +25,12 @@ from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.command import read_job
 from crossover.measurement.process.jobs import Outcome, TrialJob
 from crossover.measurement.process.reservation import reserve
-from crossover.time_limits import note_end
 
 
 def main(arguments: list[str]) -> None:
     job = read_job(TrialJob, __doc__, arguments)
     with reserve(job, alone=job.repeat > 0) as reserved:
-        outcome = measure(reserved)
-        note_end(job.limit_note, job.time_limit_s, outcome.reason)
-        print(answer_of(outcome))
+        print(answer_of(measure(reserved)))
 
 
 def answer_of(outcome: Outcome) -> str:

@@ -20,7 +20,6 @@ from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.command import read_job
 from crossover.measurement.process.jobs import TrainingJob
 from crossover.measurement.process.reservation import reserve
-from crossover.time_limits import note_end
 
 
 def main(arguments: list[str]) -> None:
@@ -30,7 +29,7 @@ def main(arguments: list[str]) -> None:
             f"cell.workload: '{job.cell.workload}' does not train on resident data with labels; allowed: one that does"
         )
     with reserve(job) as reserved:
-        note_end(job.limit_note, job.time_limit_s, measure(reserved).reason)
+        measure(reserved)
 
 
 if __name__ == "__main__":

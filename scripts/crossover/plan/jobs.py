@@ -24,7 +24,6 @@ from crossover.machine.named_files import content_keys
 from crossover.machine.written_files import RECORD
 from crossover.plan.keys import Key
 from crossover.plan.run_plan import Classes
-from crossover.time_limits import NOTES, Note, read_notes
 
 START_MIN = 6
 """Minutes for a process to start from a cold network file system, and to end."""
@@ -69,13 +68,13 @@ class Jobs:
         study = self._studies[wildcards["study"]]
         cell = {axis: value for axis, value in wildcards.items() if axis in AXES and axis != "device"}
         cell |= {axis: int(cell[axis]) for axis in ("size", "batch_size") if axis in cell}
-        job = {"cell": cell, **settings, "time_limit_s": self._time_limit_s(study)}
+        job = {"cell": cell, **settings, "time_limit_s": self.time_limit_s(wildcards)}
         if again := wildcards.get("again"):
             job["repeat"] = int(again.rpartition("-")[2])
         if model := study.user_model:
             cell["model"] = model_values(model)
             job["written_files"] = str(self._written_files)
-        return {**job, "limit_note": f"{self.config.results}/{NOTES}/{_note(kind, wildcards)}"}
+        return job
 
     def settings(self, kind: str, wildcards: Wildcards) -> dict[str, Any]:
         """What the config sets for a kind of job (a trial, training, search for the largest batch, or probe)."""
@@ -95,11 +94,6 @@ class Jobs:
         """How often the probe of a device was disturbed, at most `PROBES_AGAIN`; a change probes again."""
         probed = Path(self.config.results, "roofs", wildcards.get("machine", ""), f"{wildcards['device']}.json")
         return min(failures(probed), PROBES_AGAIN) if self.config.keys.repeat_disturbed else 0
-
-    def limit_raised(self, kind: str, wildcards: Wildcards) -> int:
-        """How often the time limit was raised after it had ended the job; a change runs the job again."""
-        note = self._notes.get(_note(kind, wildcards), Note())
-        return note.raised_with(self._time_limit_s(self._studies[wildcards["study"]]))
 
     def key(self, kind: str, wildcards: Wildcards) -> Key:
         """The key of a result. Axes and numbers of trials and trainings are part of its path, and not of its key."""
@@ -244,7 +238,7 @@ class Jobs:
 
     def runtime_min(self, wildcards: Wildcards, attempt: int, start_min: int = START_MIN) -> int:
         """Minutes that a measuring process requests, `start_min` more than its time limit."""
-        return (math.ceil(self._time_limit_s(self._studies[wildcards["study"]]) / 60) + start_min) * attempt
+        return (math.ceil(self.time_limit_s(wildcards) / 60) + start_min) * attempt
 
     def trial_min(self, wildcards: Wildcards, attempt: int) -> int:
         """Minutes that a trial requests: twice those of a process, since an invalid trial may be measured once more."""
@@ -259,8 +253,9 @@ class Jobs:
         first_mb = study.mem_mb or memory_mb(wildcards["workload"], int(wildcards["size"]))
         return first_mb << (attempt - 1)
 
-    def _time_limit_s(self, study: Study) -> float:
-        return study.time_limit_s or self.config.keys.time_limit_s
+    def time_limit_s(self, wildcards: Wildcards) -> float:
+        """The time limit of a measuring process."""
+        return self._studies[wildcards["study"]].time_limit_s or self.config.keys.time_limit_s
 
     @property
     def _written_files(self) -> Path:
@@ -269,10 +264,6 @@ class Jobs:
     @cached_property
     def _studies(self) -> dict[str, Study]:
         return {study.name: study for study in self.config.studies}
-
-    @cached_property
-    def _notes(self) -> Mapping[str, Note]:
-        return read_notes(Path(self.config.results, NOTES))
 
     @cached_property
     def _codes(self) -> Callable[[str, str, Model | None], Code]:
@@ -300,13 +291,6 @@ def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from _flat(value)
         else:
             yield name, value
-
-
-def _note(kind: str, wildcards: Wildcards) -> str:
-    """The file in which a job notes that it was ended by its time limit."""
-    # `again` is empty unless the trial is repeated.
-    values = [str(value) for _, value in sorted(wildcards.items()) if value != ""]
-    return "/".join([kind, *values]) + ".json"
 
 
 def resources_of(classes: Classes | None) -> list[str]:

@@ -34,6 +34,9 @@ SPECIAL = {"batch_size": r"\d+", "size": r"\d+", "trial": r"\d+", "seed": r"\d+"
 UNKNOWN = "what it was measured with is not known"
 MOST_REASONS = 4
 
+LIMIT = re.compile(rb"([0-9.e+]+) s; raise time_limit_s")
+"""The time limit in the reason of a result whose job ran into it. It changes no number, and is no part of the key."""
+
 HEAD_BYTES = 2**16
 """The beginning of a dataset's file, which contains its metadata."""
 
@@ -65,10 +68,15 @@ def _regex(pattern: str) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: f"(?P<{match[1]}>{SPECIAL.get(match[1], '[^/]+')})", pattern)
 
 
-def outdated_results(folder: Path, key_of: Callable[[str, Mapping[str, str]], Key | None]) -> dict[str, list[str]]:
-    """The results with another key than planned, by path, each with the reasons.
+def outdated_results(
+    folder: Path,
+    key_of: Callable[[str, Mapping[str, str]], Key | None],
+    limit_s_of: Callable[[Mapping[str, str]], float],
+) -> dict[str, list[str]]:
+    """The results with another key than planned, or ended by a lower time limit, by path, each with the reasons.
 
-    `key_of` gives the planned key for a kind of job and its wildcards; None if no such result is planned.
+    `key_of` gives the planned key for a kind of job and its wildcards (None if no such result is planned), and
+    `limit_s_of` the time limit for wildcards.
     """
     outdated: dict[str, list[str]] = {}
     former: dict[str, Parts] | None = None
@@ -78,8 +86,12 @@ def outdated_results(folder: Path, key_of: Callable[[str, Mapping[str, str]], Ke
             content = path.read_bytes()
         except OSError:  # Snakemake, too, reports a file that cannot be read
             continue
-        # The key is plain text in the file, and reading a row with Arrow would take far longer.
-        if planned is None or planned.key.encode() in content:
+        if planned is None:
+            continue
+        # Key and reason are plain text in the file, and reading a row with Arrow would take far longer.
+        if planned.key.encode() in content:
+            if (ended := LIMIT.search(content)) and float(ended[1]) < (limit_s := limit_s_of(wildcards)):
+                outdated[str(path)] = [f"time_limit_s was {ended[1].decode()}, is {limit_s:g}"]
             continue
         former = _former_keys(folder / "plan.json") if former is None else former
         measured = next((former[key] for key in re.findall("[0-9a-f]{32}", _text(content)) if key in former), None)

@@ -360,7 +360,9 @@ def write_record(record: Row, path: Path) -> None:
         read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
         parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
     )
-    # The metadata is never compressed, so that a plan finds the key without Arrow.
-    table = table.cast(schema).replace_schema_metadata({"plan_key": record.plan_key or ""})
+    # The metadata is never compressed, so that a plan finds the key and the reason without Arrow.
+    table = table.cast(schema).replace_schema_metadata(
+        {"plan_key": record.plan_key or "", "reason": record.reason or ""}
+    )
     # For a single row, dictionary encoding and statistics only slow reading down.
     pyarrow.parquet.write_table(table, path, use_dictionary=False, write_statistics=False)

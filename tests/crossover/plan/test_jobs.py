@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -9,7 +8,6 @@ from crossover.machine.code_key import code_of
 from crossover.machine.discovery import sent_elsewhere
 from crossover.measurement.process.supervision import ENDING_LIMIT_S, START_LIMIT_S
 from crossover.plan.jobs import Jobs
-from crossover.time_limits import note_end
 from plans import CLASSES, HERE, KNOWN_NODES, jobs
 
 CELL = {
@@ -50,33 +48,6 @@ def test_a_key_contains_the_code_and_the_versions() -> None:
 def test_options_of_the_path_are_no_part_of_the_key() -> None:
     made = jobs()
     assert made.key("trial", CELL) == made.key("trial", {**CELL, "size": "8", "trial": "3", "batch_size": "1"})
-
-
-@pytest.mark.parametrize("kind", ["trial", "batch_try", "training"])
-def test_a_higher_time_limit_reruns_only_jobs_that_the_limit_ended(kind: str, tmp_path: Path) -> None:
-    wildcards = CELL | ({"again": ""} if kind == "trial" else {"seed": "1"})  # as Snakemake gives them for a first row
-
-    def made(limit_s: float) -> Jobs:
-        return with_study(jobs(time_limit_s=limit_s, results=str(tmp_path)), quality={"seeds": 1})
-
-    def raised(limit_s: float, **changes: str) -> int:
-        return made(limit_s).limit_raised(kind, {**wildcards, **changes})
-
-    def ends(limit_s: float, reason: str | None) -> None:
-        """Run the job under a limit."""
-        note_end(made(limit_s).job(kind, wildcards)["limit_note"], limit_s, reason)
-
-    first, other = raised(30), raised(30, size="8")
-    assert raised(60) == first
-    ends(30, "not done after 30 s; raise time_limit_s")
-    assert [raised(limit_s) == first for limit_s in (20, 30, 60)] == [True, True, False]
-    assert raised(60, size="8") == other
-    second = raised(60)
-    ends(60, "not done after 60 s; raise time_limit_s")  # still too short
-    assert [raised(limit_s) == second for limit_s in (30, 60, 90)] == [True, True, False]
-    third = raised(90)
-    ends(90, None)
-    assert all(raised(limit_s) == third for limit_s in (30, 90, 1000))
 
 
 def test_a_result_depends_on_the_hardware_except_on_a_cluster() -> None:

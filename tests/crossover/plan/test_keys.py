@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from crossover.config.config_keys import Configuration
@@ -92,7 +93,7 @@ class Project:
         jobs = self.jobs()
         folder = Path(jobs.config.results)
         planned = RunPlan.of(jobs.config, ("cpu", "cuda")).results_of_grid
-        outdated = outdated_results(folder, jobs.key_of_result)
+        outdated = outdated_results(folder, jobs.key_of_result, jobs.time_limit_s)
         outdated = {path: outdated[path] for path in planned if path in outdated}
         cells = {str(path): wildcards for path, _, wildcards in results_in(folder)}
         reasons = sorted({reason for texts in outdated.values() for reason in texts})
@@ -278,6 +279,21 @@ def test_a_change_that_changes_no_time_measures_nothing_again(
 ) -> None:
     KEPT[what](project, monkeypatch)
     assert project.outdated() == (set(), [])
+
+
+@pytest.mark.parametrize("reason", ["not done after 30 s", "so long, more than the limit of 30 s"])
+def test_a_higher_time_limit_reruns_only_jobs_that_the_limit_ended(project: Project, reason: str) -> None:
+    project.config["time_limit_s"] = 30
+    (path,) = Path("results/cells/higgs").rglob("cpu/trial-1.parquet")
+    compressed = "; raise time_limit_s, 30 s; 0 s; raise time" * 20
+    facts = {"status": "timeout", "reason": f"{compressed}: {reason}; raise time_limit_s; not begun: profile"}
+    row = pq.read_table(path).to_pylist()[0]
+    write_record(Measurement(**row | facts), path)
+    assert project.outdated() == (set(), [])
+    project.config["time_limit_s"] = 29
+    assert project.outdated() == (set(), [])
+    project.config["time_limit_s"] = 60.5
+    assert project.outdated() == ({"higgs eager cpu"}, ["time_limit_s was 30, is 60.5"])
 
 
 def test_a_note_says_what_has_changed() -> None:

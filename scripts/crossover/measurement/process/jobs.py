@@ -58,8 +58,6 @@ class Job:
     cpu_threads: int | str = "auto"
     """Number of threads, or `auto`; a GPU or a side such as cpu-4 may have other `threads`."""
     time_limit_s: float = number(300.0, "Seconds for each measuring process.", gt=0, le=LONGEST_S)
-    limit_note: str | None = None
-    """File in which to note that the time limit ended the job."""
     isolation: str = "auto"
     """`server`: a fork of a preloaded server on this host; `process`: a fresh one."""
     written_files: str | None = None

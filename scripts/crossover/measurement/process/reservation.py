@@ -34,8 +34,8 @@ def reserve(job: AnyJob, *, alone: bool = False) -> Iterator[AnyJob]:
 
     For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
     for all usable cores; a GPU's usable cores are its share by `cpus_of_gpus`. A device such as cpu-4 sets its own
-    number of threads. This process's affinity does not change, since a trial server would inherit it. Raises UserError as
-    `check_whole_node`, `host_turn` and `lease` do.
+    number of threads. This process's affinity does not change, since a trial server would inherit it. Raises
+    UserError as `check_whole_node`, `host_turn` and `lease` do.
     """
     device, cpu_threads = job.cell.device, job.cpu_threads
     if batch := batch_job():

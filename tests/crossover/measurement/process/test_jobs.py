@@ -16,7 +16,6 @@ COMMON = {
     "cell": CELL,
     "seed": 7,
     "cpu_threads": 3,
-    "limit_note": "note",
     "dataset": "data",
     "output": "row",
     "command": "the command",
