@@ -13,6 +13,7 @@ import torch
 from crossover.errors import InvalidError, UnsupportedError
 from crossover.machine.nvml import board_of, driver_version
 from crossover.machine.threads import lacking_cores, usable_cores
+from crossover.measurement import Tell, ignore
 from crossover.measurement.host.description import describe_host
 from crossover.measurement.process.jobs import Job, plain_cell
 from crossover.measurement.step.conditions import changes, read_switches, seed_all, set_switches, wrong_device
@@ -20,7 +21,7 @@ from crossover.measurement.step.devices import OpenDevice, open_device
 from crossover.measurement.step.endings import ending, is_mistake, refusal
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
-from crossover.measurement.workloads import Tell, build_task, ignore, read_dataset
+from crossover.measurement.workloads import build_task, read_dataset
 
 THREADS = ("threads", "interop_threads")
 

@@ -20,6 +20,7 @@ from crossover.errors import UnsupportedError
 from crossover.machine.kernel import available_bytes, last_level_cache_bytes
 from crossover.machine.threads import usable_cpus
 from crossover.machine.trust import host_flags, why_invalid
+from crossover.measurement import Tell
 from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import NANO, Step, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.host.description import describe_host
@@ -68,7 +69,7 @@ def host_working_sets(cache_bytes: int | None, free_bytes: int) -> tuple[int, ..
     return tuple(working_sets)
 
 
-def run_probe(job: ProbeJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, None, dict[str, Any]]:
+def run_probe(job: ProbeJob, tell: Tell) -> tuple[str, None, dict[str, Any]]:
     """Probe the device of the job's cell in this process; returns `ok`, no reason, and the rows of table `roofs`."""
     torch.set_num_threads(job.threads)
     target = open_device(job.cell.device)

@@ -16,6 +16,7 @@ from typing import Any
 
 from crossover.config.studies import SEARCH_VERSION
 from crossover.errors import InvalidError, RefusedError, UserError
+from crossover.measurement import Tell
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.process.jobs import Outcome, TryJob
 
@@ -161,7 +162,7 @@ def describe(first: TryJob, result: LargestBatch) -> dict[str, Any]:
     }
 
 
-def run_try(job: TryJob, tell: Callable[[dict[str, Any]], None]) -> tuple[str, str | None, dict[str, Any]]:
+def run_try(job: TryJob, tell: Tell) -> tuple[str, str | None, dict[str, Any]]:
     """Build a cell at its batch size and run a few steps; returns a status, its reason, and the timing.
 
     The status is `ok` if the batch fits and `oom` if it does not. `tell` receives `begun` with the FACTS before the

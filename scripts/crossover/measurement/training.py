@@ -18,12 +18,13 @@ from torch import nn
 from torch.nn import functional
 
 from crossover.errors import InvalidError, TooSlowError, UserError
+from crossover.measurement import Tell, ignore
 from crossover.measurement.cell import Columns, OpenCell, open_cell, with_rows
 from crossover.measurement.process.jobs import TrainingJob
 from crossover.measurement.step.conditions import read_switches
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import TrainingTask
-from crossover.measurement.workloads import Tell, count_parameters, has_generated_rows, ignore, whole_batches
+from crossover.measurement.workloads import count_parameters, has_generated_rows, whole_batches
 from crossover.tables.columns import Training
 
 PROBE_STEPS = 20

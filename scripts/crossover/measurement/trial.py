@@ -20,6 +20,7 @@ from crossover.errors import InvalidError, UnsupportedError
 from crossover.machine.counters import queued_ns
 from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
+from crossover.measurement import Tell, ignore
 from crossover.measurement.cell import Columns, OpenCell, open_cell
 from crossover.measurement.clock.latency import (
     TURN_STEPS,
@@ -45,7 +46,7 @@ from crossover.measurement.step.execution import Execution, compiled_graphs, pre
 from crossover.measurement.step.operators import count_work
 from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask
 from crossover.measurement.step.timed_check import compare_with_eager
-from crossover.measurement.workloads import Tell, build_model, build_task, count_parameters, ignore
+from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.tables.columns import Measurement
 
 
@@ -53,7 +54,7 @@ def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
     """Measure one trial in this process.
 
     Without a valid result, the row's `status` is `oom`, `unsupported`, `timeout` or `invalid`, and `reason` says why.
-    `tell` receives the messages that `process.child.do` lists. Raises UserError if the device or the dataset is
+    Raises UserError if the device or the dataset is
     missing, and other errors as `OpenCell.ending` does.
     """
     with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings

@@ -10,7 +10,6 @@ import mmap
 import os
 import sys
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -22,13 +21,11 @@ from crossover.machine.code_key import WORK, Modules, code_of
 from crossover.machine.threads import confine, export_threads
 from crossover.machine.trust import may_pass
 from crossover.machine.written_files import WrittenFiles
+from crossover.measurement import Tell, ignore
 from crossover.measurement.process.jobs import REFUSED, Job, RowJob, TrialJob, job_from_json
 from crossover.measurement.process.messages import send
 from crossover.measurement.process.writes import noted_writes, noting_builds
 from crossover.tables.columns import write_record
-
-Tell = Callable[[dict[str, Any]], None]
-"""Receives the messages that `do` lists."""
 
 KILLED_FIRST = 1000
 """Score for the kernel's out-of-memory killer, so that it kills this process before its parent or the server."""
@@ -141,17 +138,8 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
     return {"done": result.status, "reason": result.reason, "result": details, "transient": may_pass(row)}
 
 
-def do(job: Job, tell: Tell = lambda _message: None) -> Any:
-    """Run a job with the current code; returns a row, or for a try or a probe the status, reason and result.
-
-    `tell` receives the job's messages:
-
-    - `begun`: the columns that are known at the start
-    - `known`: further columns
-    - `doing`: the user's code that is about to run, with `remedy`, the advice if it takes too long, and `builds`
-      if this is the import or the call of the model's function
-    - `passing`: the unfinished passes after a trial's timing, with `row`, the row to keep if the process dies
-    """
+def do(job: Job, tell: Tell = ignore) -> Any:
+    """Run a job with the current code; returns a row, or for a try or a probe the status, reason and result."""
     record = Path(job.written_files).absolute() if job.written_files else None
     code = code_of(job.kind, job.cell.workload, model=job.cell.model, written=record)
     module, function = WORK[job.kind]

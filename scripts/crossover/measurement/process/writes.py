@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.machine.named_files import digest_or_none
+from crossover.measurement import Tell
 
 CLOCK_STEP_NS = 100_000_000
 """How much a file's time may be behind the clock."""
@@ -84,9 +85,7 @@ def noted_writes(*folders: Path) -> Iterator[dict[Path, str | None]]:
             setattr(owner, name, function)
 
 
-def noting_builds(
-    noted: dict[Path, str | None], digests: Callable[[], Mapping[Path, str]], tell: Callable[[dict[str, Any]], None]
-) -> Callable[[dict[str, Any]], None]:
+def noting_builds(noted: dict[Path, str | None], digests: Callable[[], Mapping[Path, str]], tell: Tell) -> Tell:
     """`tell`, but also adds to `noted` those of the model's files that change or appear while the model is built.
 
     Compiled code and other processes may write these without `open`. What changes outside of a build, which is short,

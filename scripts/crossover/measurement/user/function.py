@@ -24,6 +24,7 @@ from crossover.config.models import Model
 from crossover.config.studies import Cell
 from crossover.config.words import PLAIN
 from crossover.errors import InvalidError, UserError
+from crossover.measurement import Tell
 from crossover.measurement.step.check_modes import SameDraws
 from crossover.measurement.step.flops import is_sparse_tensor
 from crossover.measurement.step.precision import Arithmetic
@@ -43,7 +44,6 @@ from crossover.measurement.user.repeats import (
     used_up,
     verdict,
 )
-from crossover.measurement.workloads import Tell
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
 HALF_TOLERANCE = 3e-2

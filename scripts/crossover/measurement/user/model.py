@@ -30,6 +30,7 @@ from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import InvalidError, UnsupportedError, UserError
 from crossover.machine.kernel import available_bytes
+from crossover.measurement import Tell, ignore
 from crossover.measurement.modules import call_own_to, modules_of, parameters_of, set_mode, tensors_in
 from crossover.measurement.step.conditions import read_switches, restore_unset
 from crossover.measurement.step.endings import early_end, is_lacking
@@ -58,7 +59,6 @@ from crossover.measurement.user.module import (
 from crossover.measurement.user.pending import UNFINISHED, pending_kind
 from crossover.measurement.user.repeats import dwindled, remembered
 from crossover.measurement.user.table import TableSamples, samples_of
-from crossover.measurement.workloads import Tell, ignore
 
 OPTIMIZER = "an optimizer of the model's parameters, or a function that makes one from them"
 LOSS = "_crossover_loss"

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +42,10 @@ from crossover.config.studies import Cell
 from crossover.config.words import COPYING, PINNED
 from crossover.config.workloads import workload_traits
 from crossover.errors import UserError
+from crossover.measurement import Tell, ignore
 from crossover.measurement.step.endings import early_end
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task, copy_each_step, parameter_count
-
-Tell = Callable[[dict[str, Any]], None]
-"""Receives the messages that `process.child.do` lists."""
-
-
-def ignore(_message: Mapping[str, Any]) -> None:
-    """Ignore a message; the `tell` of a job without a parent process."""
 
 
 def workload_code(cell: Cell, tell: Tell = ignore) -> Any:

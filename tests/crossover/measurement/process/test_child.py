@@ -17,7 +17,7 @@ from crossover.config.models import Model
 from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.machine.threads import THREAD_VARIABLES
-from crossover.measurement import trial
+from crossover.measurement import Tell, trial
 from crossover.measurement.process import child
 from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.child import run_child
@@ -100,7 +100,7 @@ def test_an_error_is_reported_and_a_users_mistake_is_one_line(
 def test_a_file_that_another_process_writes_while_the_model_is_built_is_recorded(
     tmp_path: Path, job: TrialJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run_trial(job: TrialJob, tell: child.Tell) -> None:
+    def run_trial(job: TrialJob, tell: Tell) -> None:
         UserModel(job.cell, tell).build_model(8)
         tell({"known": {}})
 
@@ -133,7 +133,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
 SHARED_HEAP = """
 import os
 from pathlib import Path
-from crossover.measurement import trial
+from crossover.measurement import Tell, trial
 from crossover.measurement.process import child
 
 def shared_kib():

@@ -16,13 +16,13 @@ from torch.nn import functional
 from crossover.config.models import Table, read_model
 from crossover.config.studies import Cell
 from crossover.errors import InvalidError, UnsupportedError, UserError
+from crossover.measurement import Tell, ignore
 from crossover.measurement.step.conditions import changes, read_switches, set_switches
 from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import is_mistake
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
 from crossover.measurement.step.tasks import Task
 from crossover.measurement.user.model import UserModel, as_user_error
-from crossover.measurement.workloads import Tell, ignore
 from user_errors import error_line
 
 CPU = Arithmetic(torch.device("cpu"))
