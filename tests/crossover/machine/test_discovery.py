@@ -151,7 +151,6 @@ gpu 96 gpu:h200:2(S:0),gpu:h200:2(S:1)
             "cpu",
             "sinfo failed (slurm_load",
         ),
-        ("exit 3", "cpu", "sinfo failed (exit status 3)"),
         ("echo 'all* 2 (null)'", "cpu", "sinfo lists no partition 'cpu'"),
         ("echo 'all 2 (null)'", None, "sinfo lists no default partition"),
     ],
@@ -178,7 +177,6 @@ def test_what_is_not_known_of_nodes_is_told_with_its_reason(
         (SITE, "cpu", Nodes(96, 24)),  # 128 / 4 = 32, 96 / 4 = 24
         (SITE, None, Nodes(48, 24)),
         (SITE, "long", None),
-        ("all* 2 gpu:4\n", None, Nodes(2, 1)),
         ("all* 2 (null)\n", None, Nodes(2, None)),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from crossover.errors import UserError
 from crossover.tables import frames
 from crossover.tables.frames import read_csv, read_table, write_table, x_axes_of
-from crossover.tables.registry import MACHINES, Column
+from crossover.tables.registry import MACHINES
 from crossover.tables.run_tables import run_tables, table_of
 
 Row = Callable[..., dict[str, Any]]
@@ -30,7 +30,6 @@ def test_a_table_is_written_as_parquet_and_csv(tmp_path: Path) -> None:
     "change",
     [
         lambda columns: {name: columns[name] for name in list(columns)[1:]},
-        lambda columns: columns | {"seconds_more": Column("another", "s")},
         lambda columns: columns | {"ratio": replace(columns["ratio"], dtype="string")},
         lambda columns: columns | {"ratio": replace(columns["ratio"], unit="%")},
     ],

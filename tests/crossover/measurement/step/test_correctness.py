@@ -59,13 +59,6 @@ def verdict(result: float, gradient: float, noise: Noise, precision: str = "fp32
     return "wrong" if answer.wrong else "not_checked" if answer.unchecked else "right"
 
 
-@pytest.mark.parametrize(("precision", "is_named"), [("fp64", True), ("fp32", True), ("fp16", False)])
-def test_a_result_that_is_not_finite_may_come_from_data_that_steps_change(precision: str, is_named: bool) -> None:
-    answer = judge({"result": math.nan}, Noise(), dict, precision)
-    assert ("let each step start from a copy" in str(answer.wrong)) is is_named
-    assert ("leave this precision out" in str(answer.wrong)) is not is_named
-
-
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_errors_of_three_roundings_are_right_without_a_run_with_noise(precision: str) -> None:
     noise = Noise()
@@ -447,7 +440,7 @@ def mixed(outputs: torch.Tensor) -> torch.Tensor:
     return outputs - outputs.mean(dim=0)
 
 
-@pytest.mark.parametrize("change", [mixed, lambda outputs: outputs.repeat(2, 1), lambda outputs: outputs.sum()])
+@pytest.mark.parametrize("change", [mixed, lambda outputs: outputs.sum()])
 @pytest.mark.parametrize("seconds", [LIMIT_S, 0.1, 1.0])
 def test_outputs_without_an_independent_row_per_sample_are_compared_whole_or_unchecked(
     monkeypatch: pytest.MonkeyPatch, change: Change, seconds: float

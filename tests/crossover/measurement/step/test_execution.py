@@ -332,19 +332,6 @@ def test_a_timed_cuda_graph_reads_and_checks_a_held_batch_once(
     assert buffers[0].tolist() == [[5.0], [5.0]]  # the batch is copied before each replay
 
 
-def test_a_timed_cuda_graph_takes_the_batches_in_turn(cuda: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    task = captured()
-    buffers: list[torch.Tensor] = []
-    monkeypatch.setattr(task, "run", buffers.append)
-    step = prepare(task, "cuda-graph").timed_step()
-    copied = []
-    for _ in range(4):
-        step()
-        copied.append(buffers[0][0].item())
-    assert copied == [1, 2, 3, 1]
-    assert cuda[-4:] == ["replay"] * 4
-
-
 def test_a_batch_that_changes_later_is_not_copied_into_a_cuda_graph(cuda: list[str]) -> None:
     task = captured(run=lambda *_: None)
     ready = prepare(task, "cuda-graph")

@@ -67,11 +67,8 @@ class Stateful(nn.Module):
 
 RULES: dict[str, Callable[[Any], float]] = {
     "a counter": lambda m: m.steps,
-    "every second step": lambda m: 1 + m.steps % 2,
-    "every third step": lambda m: 1 + (m.steps % 3 == 0),
     "every fifth step": lambda m: 1 + (m.steps % 5 == 0),
     "a schedule": lambda m: m.share,
-    "a list that grows": lambda m: len(m.seen),
 }
 
 

@@ -39,9 +39,7 @@ class TestSamples:
             (rows(4, 3), None),
             (rows(9, 3), rows(4)),  # nodes of graphs, and a target for each graph
             ((rows(9, 3), rows(2, 30).long(), rows(4)), None),
-            ({"ids": rows(4, 7).long(), "scale": torch.tensor(3.0)}, None),
             ([rows(3, 5, 6)] * 4, None),  # images of three colours
-            (([rows(3, 5, 6)] * 4, [{"boxes": rows(2, 4)}] * 4), None),
             (pack_sequence([rows(5), rows(3), rows(3), rows(1)]), None),
             (torch.nested.nested_tensor([rows(length) for length in (5, 1, 2, 3)], layout=torch.jagged), None),
             (SimpleNamespace(num_graphs=4, to=None), rows(9)),
