@@ -145,13 +145,12 @@ def test_stairs_are_covered_by_what_is_printed(shape: str, crossing: str, covera
     assert ours["half_width"] < 0.15
 
 
-@pytest.mark.parametrize(("shape", "effort"), [("launch_floor, stair of 2", "quick"), ("steps_of_1.3", "default")])
-def test_the_sizes_in_a_sentence_enclose_a_stair(row: Callable[..., dict[str, Any]], shape: str, effort: str) -> None:
+def test_the_sizes_in_a_sentence_enclose_a_stair(row: Callable[..., dict[str, Any]]) -> None:
     """The interval contains about half of these crossovers; the nearest significant sizes follow it in the notes."""
-    preset, enclosed = PRESETS[effort], []
-    for number in range(12):
+    preset, enclosed = PRESETS["default"], []
+    for number in range(6):
         generator = np.random.default_rng(number)
-        advantage, true = advantage_of(Case(AT_SIZE, shape, effort), generator)
+        advantage, true = advantage_of(Case(AT_SIZE, "steps_of_1.3", "default"), generator)
         machine = Machine(advantage, "lognormal", generator, spread=SPREADS["5 to 15 %"])
         refine(machine, first_grid(3), preset.trials, preset.refinement)
         trials = [
@@ -165,7 +164,7 @@ def test_the_sizes_in_a_sentence_enclose_a_stair(row: Callable[..., dict[str, An
             printed = " ".join(answer.notes().removeprefix("95 % CI").split("; ")[:2])
             ends = [float(text.replace(",", "")) for text in re.findall(r"\d[\d,.]*", printed)]
             enclosed.append(bool(((min(ends) <= true * 1.001) & (true <= max(ends))).any()))
-    assert len(enclosed) >= 10
+    assert len(enclosed) >= 5
     assert all(enclosed)
 
 

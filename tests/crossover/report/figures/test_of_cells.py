@@ -46,22 +46,6 @@ def test_comparison_has_published_runs_below_the_cells_that_they_match(view_of: 
     assert [text for text in words(memory) if text] == ["3.00 MB", "2.00 MB"]
 
 
-def test_projected_times_of_runs_are_hollow(view_of: View, row: Row) -> None:
-    rows = [row(precision=precision, timed_steps=steps) for precision, steps in {"fp32": 100, "fp64": 10}.items()]
-    (axes,) = FIGURES["comparison"].draw(view_of(rows, steps_per_run={"epochs": 5, "samples": 2000})).axes
-
-    assert words(axes) == ["0.100 (20.0 ms)", "0.100 (20.0 ms)"]  # 5 epochs of 20 steps
-    faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
-    assert [face == "white" for face in faces] == [False, True]
-
-
-def test_a_published_run_without_a_size_matches_none_of_several_sizes(view_of: View, row: Row) -> None:
-    result = {"device": "cpu", "hardware": "Old C0", "label": "VGG-16", "step_time_s": 2e-3}
-    (several,) = FIGURES["comparison"].draw(view_of([row(size=2), row(size=4)], [result])).axes
-
-    assert row_names(several)[-1] == "VGG-16, Old C0"
-
-
 def test_latency_has_a_row_per_method_with_the_error_of_a_mistake(view_of: View, row: Row) -> None:
     rows = [
         row(device="cuda", trial=trial, latencies_s=[1e-3, 3e-3], latencies_transfer_s=[4e-3 * trial, 4e-3 * trial])
@@ -185,15 +169,6 @@ def test_a_time_split_has_the_parts_of_a_step_and_the_gain_by_the_remedy(view_of
     assert words(axes) == ["one CUDA graph: 4.00×"]
     assert row_names(axes) == ["2 linear layers: 1.00 ms"]
     assert FIGURES["time_split"].applies(view.tables)
-
-
-@pytest.mark.parametrize(("flags", "shown"), [([], ["one CUDA graph: 200×"]), (["shared_gpu"], [])])
-def test_a_time_split_leaves_out_a_gain_that_load_may_have_made(
-    view_of: View, row: Row, flags: list[str], shown: list[str]
-) -> None:
-    view = view_of([row(device="cuda", size=2, flag_names=flags, **SPLIT_STEP, replayed_s=5e-6)])
-    (axes,) = FIGURES["time_split"].draw(view).axes
-    assert words(axes) == shown
 
 
 def test_a_roofline_has_cells_and_the_roofs_of_their_device(view_of: View, row: Row) -> None:

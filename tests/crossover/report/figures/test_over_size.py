@@ -71,29 +71,6 @@ def test_references_are_dashed(view_of: View, power_laws: PowerLaws) -> None:
     assert {line.get_linestyle() for line in axes.lines if "elsewhere" in str(line.get_label())} == {"--"}
 
 
-def test_a_reference_beside_several_machines_has_a_line_over_the_cpu_of_each(
-    view_of: View, power_laws: PowerLaws
-) -> None:
-    """The CPU of machine b takes twice the time of that of a, so the speed-up over it is twice as high."""
-    facts = Facts("far", "Brand G1", "Brand C1", 16, "2026-11-23", "2", "3", None, "Linux", None, None)
-    rows = power_laws(SIZES).assign(model_key="key")
-    cpu = rows[rows["device"] == "cpu"]
-    here = pd.concat([cpu.assign(machine="a"), cpu.assign(machine="b", step_time_s=2 * cpu["step_time_s"])])
-    view = view_of(here, references=[Reference(facts, rows.assign(machine="far"))])
-    (axes,) = FIGURES["speedups"].draw(view).axes
-
-    shown = {label: points for label, points in labelled(axes).items() if "far" in label}
-    name = "measured elsewhere (far): Brand G1 over the CPU of"
-    assert shown == {
-        f"{name} a": pytest.approx({2: 0.1, 4: 1, 8: 10}),
-        f"{name} b": pytest.approx({2: 0.2, 4: 2, 8: 20}),
-    }
-    colours = {line.get_color() for line in axes.lines if "far" in str(line.get_label())}
-    assert len(colours) == 2
-    (by_time,) = FIGURES["machines"].draw(view).axes
-    assert sorted(words(by_time)) == ["CPU of a", "CPU of b", "CPU of far", "GPU of far"]
-
-
 def test_machines_are_drawn_by_time_or_money_with_named_lines(view_of: View, power_laws: PowerLaws) -> None:
     """A step of 1 ms at 0.36 per hour costs 0.1 per million steps."""
     facts = Facts("far", "Brand G1", "Brand C1", 16, "2026-11-23", "2", "3", None, "Linux", None, None)
@@ -120,23 +97,6 @@ def test_measured_and_published_crossovers_are_vertical_lines(view_of: View, pow
     assert lines == pytest.approx({"crossover 2,000": 2000, "published: 300": 300}, rel=0.01)
 
 
-def test_published_series_differ_in_colour_marker_and_name(view_of: View, power_laws: PowerLaws) -> None:
-    published = [
-        {"size": size, "device": "cuda", "hardware": hardware, "label": label, "step_time_s": seconds * size}
-        for size in (2, 4)
-        for hardware, label, seconds in (("T4", "torch 1", 1), ("T4", "torch 2", 2), ("V100", "torch 2", 3))
-    ]
-    (axes,) = FIGURES["times"].draw(view_of(power_laws(SIZES), published)).axes
-    drawn = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("published: ")}
-    assert {name: as_points(line) for name, line in drawn.items()} == {
-        "published: GPU (T4), torch 1": {2: 2, 4: 4},
-        "published: GPU (T4), torch 2": {2: 4, 4: 8},
-        "published: GPU (V100), torch 2": {2: 6, 4: 12},
-    }
-    for look in (lambda line: line.get_color(), lambda line: line.get_marker()):
-        assert len({look(line) for line in drawn.values()}) == 3
-
-
 PARAMETERS = {2: 100, 4: 1000, 8: 10_000}
 
 
@@ -155,24 +115,6 @@ def test_over_parameters_published_runs_are_at_the_parameters_of_their_size(
     (axes,) = FIGURES["times"].draw(view_of(power_laws(PARAMETERS), published, x_axis="size")).axes
     lost = "not drawn: published without a number of linear layers"
     assert published_points(axes) == {"published: GPU": {2: 2, 8: 8, 4: 4}, lost: {}}
-
-
-def test_a_published_run_without_a_place_on_the_axis_is_named(view_of: View, power_laws: PowerLaws) -> None:
-    published = [{"size": size, "device": "cuda", "step_time_s": 1.0} for size in (2, 5, 7)]
-    (axes,) = FIGURES["times"].draw(view_of(power_laws(PARAMETERS), published, x_axis="parameters")).axes
-    lost = "not drawn: published at 5 and 7 linear layers, whose parameters are not known without a measurement"
-    assert published_points(axes) == {"published: GPU": {100: 1}, lost: {}}
-    assert any(text.get_text().startswith("not drawn:") for text in axes.get_legend().get_texts())
-
-
-def test_published_times_of_steps_are_those_of_the_studys_run(view_of: View, power_laws: PowerLaws) -> None:
-    published = [
-        {"size": 2, "device": "cuda", "step_time_s": 0.5, "batch_size": 100},
-        {"size": 4, "device": "cuda", "run_time_s": 7.0, "batch_size": 100},
-        {"size": 8, "device": "cuda", "samples_per_s": 400.0, "batch_size": 100},
-    ]
-    (axes,) = FIGURES["times"].draw(view_of(power_laws(PARAMETERS), published, steps_per_run=20)).axes
-    assert published_points(axes) == {"published: GPU": {2: 10, 4: 7, 8: 5}}
 
 
 def test_a_published_run_matches_a_series_on_every_axis_that_it_states(tmp_path: Path) -> None:
@@ -222,22 +164,6 @@ def test_lost_cells_are_crosses_and_words(view_of: View, row: Row) -> None:
     assert [x for x, _ in marked(axes, "x")] == [4]
 
 
-def test_many_series_differ_in_look_and_share_a_panel_by_execution(view_of: View, row: Row) -> None:
-    rows = [
-        row(size=size, device=device, precision=precision, execution=execution)
-        for size, device, precision, execution in product(
-            (2, 4, 8), ("cpu", "cuda"), ("fp32", "tf32", "bf16"), ("eager", "compile")
-        )
-    ]
-    figure = FIGURES["times"].draw(view_of(rows))
-
-    assert [axes.get_title("left") for axes in figure.axes] == ["eager", "compile"]
-    for axes in figure.axes:
-        lines = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
-        assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == len(lines) == 6
-    assert figure.axes[-1].get_xlabel() == "linear layers\nCPU: Brand C1; GPU: Brand G1"
-
-
 def test_speedups_over_the_cpu_and_over_fewer_cores(view_of: View, power_laws: PowerLaws) -> None:
     whole = power_laws(SIZES)
     (plain,) = FIGURES["speedups"].draw(view_of(whole)).axes
@@ -259,18 +185,6 @@ def test_precisions_are_relative_to_the_plain_one_on_the_same_device(view_of: Vi
     assert [axes.get_title("left") for axes in figure.axes] == [CPU, GPU]
     for axes in figure.axes:
         assert labelled(axes)["bf16"] == pytest.approx({2: 4, 4: 4, 8: 4})
-
-
-def test_a_lost_cell_of_the_plain_precision_is_a_cross(view_of: View, row: Row) -> None:
-    rows = [
-        row(size=size, device="cuda", precision=precision, **values)
-        for size, precision in product((2, 4), ("fp32", "bf16"))
-        for values in [{"status": "oom", "step_time_s": None} if (size, precision) == (4, "fp32") else {}]
-    ]
-    (axes,) = FIGURES["precisions"].draw(view_of(rows)).axes
-
-    assert labelled(axes)["bf16"] == {2: 1}
-    assert [x for x, _ in marked(axes, "x")] == [4]
 
 
 def test_host_share_is_the_mean_on_a_linear_axis(view_of: View, row: Row) -> None:

@@ -10,7 +10,7 @@ import pytest
 from crossover.drawing.view import StudyView
 from crossover.report.figure_files import FIGURES
 
-from .conftest import labelled, marked, row_names, words
+from .conftest import labelled, marked
 
 View = Callable[..., StudyView]
 Row = Callable[..., dict[str, Any]]
@@ -67,21 +67,6 @@ def test_over_cores_the_times_of_the_gpu_are_constant(view_of: View, over_cores:
         {int(x): round(y, 3) for x, y in points.items()} for points in labelled(axes).values()
     ]
     assert all([*points] == sorted(points) for points in labelled(axes).values())
-
-
-def test_over_cores_the_figures_of_cells_show_the_cpu_on_all_cores(view_of: View, over_cores: Any) -> None:
-    parts = {"base_rss_bytes": 0, "peak_allocated_bytes": 4000}
-    rows = [row | parts | {"peak_rss_bytes": 100 * row["threads"]} for row in over_cores]
-    view = view_of(rows, x_axis="cpu_threads", cpu_threads=[1, 4])
-    time, memory = FIGURES["comparison"].draw(view).axes
-    assert row_names(time) == ["CPU (Brand C1)", "fp32", "GPU (Brand G1)", "fp32"]
-    assert words(time) == ["400 µs", "1.00 ms"]
-    assert words(memory) == ["1.60 kB", "4.00 kB"]
-    assert [words(axes) for axes in FIGURES["memory"].draw(view).axes] == [["1.60 kB"], ["4.00 kB"]]
-    points = [part.get_offsets() for axes in FIGURES["trade_off"].draw(view).axes for part in axes.collections]
-    assert [len(offsets) for offsets in points] == [1, 1]
-    (axes,) = FIGURES["throughput"].draw(view).axes[:1]
-    assert [len(line) for line in labelled(axes).values()] == [1]
 
 
 def test_a_map_has_each_speedup_and_the_crossovers(view_of: View, grid: Any) -> None:
