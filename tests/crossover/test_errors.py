@@ -20,8 +20,7 @@ def test_a_user_error_ends_the_program_with_one_line() -> None:
     assert ended.value.code == "error: config.yaml: sizes: 0 is not allowed"
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("body", ["print('a fact')", "print('help'); sys.exit(0)"])
+@pytest.mark.parametrize(("body", "unbuffered"), [("print('a fact')", "1"), ("print('help'); sys.exit(0)", "")])
 def test_a_program_whose_output_is_not_read_ends_without_a_message(body: str, unbuffered: str) -> None:
     program = f"import sys; from crossover.errors import one_line_errors\nwith one_line_errors(): {body}"
     reader, writer = os.pipe()

@@ -96,7 +96,7 @@ def test_without_a_gpu_nothing_is_leased(
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("device", ["cuda", "mps", "xpu"])
+@pytest.mark.parametrize("device", ["cuda", "mps"])
 def test_accelerators_without_uuids_share_one_lease(
     leaser: Leaser, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:

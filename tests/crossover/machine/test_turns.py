@@ -130,18 +130,16 @@ def test_turns_are_first_come_first_served(start: Start) -> None:
         ended = worker.end()
 
 
-@pytest.mark.parametrize("more", [(), ("fork",)])
-def test_the_turn_of_a_killed_trial_ends_even_if_its_child_is_alive(start: Start, more: tuple[str, ...]) -> None:
-    killed, waiting = start("alone", *more), start("beside")
+def test_the_turn_of_a_killed_trial_ends_even_if_its_child_is_alive(start: Start) -> None:
+    killed, waiting = start("alone", "fork"), start("beside")
     killed.go_on()
-    child = int(killed.next("child")[1].split()[1]) if more else None
+    child = int(killed.next("child")[1].split()[1])
     killed.next("begins")
     waiting.wait()
     killed.process.kill()
     killed.process.wait()
     waiting.next("begins")
-    if child:
-        os.kill(child, signal.SIGKILL)  # raises if the process is gone
+    os.kill(child, signal.SIGKILL)  # raises if the process is gone
 
 
 def test_computing_jobs_have_the_host_exclusively(start: Start) -> None:

@@ -16,13 +16,11 @@ from crossover.plan.checks import (
     check_device_list,
     check_executor,
     check_metrics,
-    devices_unknown,
     load_by_others,
     measured_elsewhere,
     notes_at_start,
     reference_files,
     reference_folders,
-    unused_prices,
 )
 from crossover.tables.reference_files import Facts, write_facts
 from plans import CLASSES, HERE, KNOWN_NODES, UNKNOWN_NODES, configured
@@ -64,14 +62,6 @@ def test_nodes_unknown_to_slurm_must_be_described_in_the_config(values: dict[str
     with pytest.raises(UserError, match=names):
         check_executor(configured(**values), UNKNOWN_NODES, local=False)
     check_executor(configured(**values), KNOWN_NODES, local=False)
-
-
-def test_a_plan_for_unknown_nodes_has_a_note() -> None:
-    assert (devices_unknown(configured(), UNKNOWN_NODES) or "").startswith(
-        "sinfo does not know the jobs' partition, so"
-    )
-    for values, machine in (({"devices": ["cpu"]}, UNKNOWN_NODES), ({}, KNOWN_NODES), ({}, HERE)):
-        assert devices_unknown(configured(**values), machine) is None
 
 
 def test_jobs_without_a_cluster_are_rejected() -> None:
@@ -156,14 +146,6 @@ def test_a_reference_may_be_a_folder_and_an_unknown_name_is_rejected(shipped: Pa
         reference_folders(("h20",), ["cpu"], shipped)
 
 
-def test_prices_of_unknown_machines_are_reported(shipped: Path) -> None:
-    assert unused_prices(None, [], shipped) is None
-    assert unused_prices({"cpu": 1.0, "here": 0.8, "a100": 2.0}, [], shipped) is None
-    assert unused_prices({"h200": 4.0}, [shipped / "h200"], shipped / "none") is None
-    note = unused_prices({"here": 0.8, "h20": 4.0, "mine": 1.0}, [], shipped)
-    assert note == "prices: no reference is called 'h20' (did you mean 'h200'?) or 'mine'; such prices are not used"
-
-
 @pytest.mark.parametrize("devices", [["cpu"], ["cuda"]])
 def test_a_reference_needs_the_cpu_and_an_accelerator(devices: list[str]) -> None:
     check_both_kinds(["cpu", "cuda"])
@@ -171,14 +153,6 @@ def test_a_reference_needs_the_cpu_and_an_accelerator(devices: list[str]) -> Non
         UserError, match=rf"the run measures {devices[0]}; allowed: the CPU and an accelerator together"
     ):
         check_both_kinds(devices)
-
-
-def test_two_references_of_one_name_are_rejected(shipped: Path) -> None:
-    (shipped / "copy").mkdir()
-    for file in (shipped / "h200").iterdir():
-        (shipped / "copy" / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(UserError, match="reference: two are called 'h200'; allowed: one"):
-        reference_folders(("h200", str(shipped / "copy")), ["cpu"], shipped)
 
 
 def test_a_damaged_reference_is_rejected(shipped: Path) -> None:

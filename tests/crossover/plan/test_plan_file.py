@@ -40,12 +40,6 @@ def test_a_plan_contains_config_studies_and_rows(tmp_path: Path) -> None:
     assert plan.expected_keys == {"a key"}
 
 
-def test_planned_rows_are_relative_to_the_results_folder(tmp_path: Path) -> None:
-    plan = plan_file.read(written(tmp_path))
-    rows = planned_rows(plan, tmp_path)
-    assert [f"results/{row.relative_to(tmp_path)}" for row in rows] == plan.rows
-
-
 def test_references_are_found_from_the_folder_of_the_run(tmp_path: Path) -> None:
     plan = replace(plan_file.read(written(tmp_path)), references=["../mine/h200", "gone"])
     for folder in ("mine/h200", "run/results", "moved"):
@@ -105,12 +99,3 @@ def test_a_plan_of_an_earlier_version_is_read_back(tmp_path: Path) -> None:
     )
     read = plan_file.read(path).studies["disc_depth"]
     assert (read.sizes, read.user_model) == ((2, 3), Model("net.py", "f"))
-
-
-def test_a_plan_with_an_invalid_study_is_reported_in_one_line(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    values = json.loads(path.read_text())
-    values["studies"]["disc_depth"]["sizes"] = "two"
-    path.write_text(json.dumps(values))
-    with pytest.raises(UserError, match=r"plan\.json: not the plan of a run; delete it"):
-        plan_file.read(path)

@@ -177,10 +177,3 @@ def test_empty_figures_are_left_out(
     study = replace(config.studies[0], figures=KINDS, **changes)
     figures = figures_of(replace(planned(config), studies=(study,)), config)
     assert figures == [(study.name, kind) for kind in KINDS if kind not in missing]
-
-
-def test_a_study_that_is_not_timed_has_no_figures() -> None:
-    config = configured(studies=["disc_depth", "quality"], prices={"cpu": 1})
-    plan = planned(config)
-    kinds = dict.fromkeys(name for name, _ in figures_of(plan, config))
-    assert list(kinds) == ["disc_depth"]

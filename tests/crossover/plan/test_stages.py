@@ -8,7 +8,6 @@ import pytest
 
 from crossover.config.studies import Cell, Refinement
 from crossover.config.study import Study
-from crossover.errors import UserError
 from crossover.plan.stages import (
     planned_trials,
     refinement_on,
@@ -82,13 +81,3 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_stage(path, 1, {CELL: [1, 2], replace(CELL, size=10): [4]}, [{"decision": "measure"}])
     assert planned_trials(path) == [(CELL, 1), (CELL, 2), (replace(CELL, size=10), 4)]
     assert '"decision": "measure"' in path.read_text()
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"cells": [{"study": "s", "trials": [1]}]}', '{"cells": 3}'])
-def test_a_file_that_is_not_a_plan_is_reported_in_one_line(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "stage-1.json"
-    path.write_text(text)
-    with pytest.raises(
-        UserError, match=r"stage-1\.json: not a (readable plan|plan of trials); delete it and run again"
-    ):
-        planned_trials(path)

@@ -77,14 +77,6 @@ def test_the_progress_says_whose_turns_trials_wait_for(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("rule", "outdates"),
-    [("measure_cell", True), ("analyse_run", True), ("find_largest_batch", False), ("render_report", False)],
-)
-def test_measuring_and_analysing_outdate_a_report(rule: str, outdates: bool) -> None:
-    assert Run(**{rule: 1}).progress.outdates_report() is outdates
-
-
 def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) -> None:
     stage, repeat = tmp_path / "refinement" / "stage-1.json", tmp_path / "repeats" / "repeat-1.json"
     stage.parent.mkdir()
@@ -114,13 +106,6 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
         "Measured 6 of 6 trials.",
         "Repeats did not help.",
     ]
-
-
-def test_trials_of_an_earlier_runs_repeats_count_once_they_are_measured() -> None:
-    run = Run(measure_cell=1)
-    for number in (1, 2):
-        run.job(number)
-    assert run.said[-1] == "Measured 2 of 2 trials."
 
 
 def test_rows_that_snakemake_plans_later_count_from_the_start() -> None:
@@ -170,14 +155,6 @@ def test_failed_jobs_are_counted_and_not_expected_to_finish() -> None:
     assert run.progress.finished == {"measure_cell": 2}
 
 
-@pytest.mark.parametrize(
-    ("planned", "measures"),
-    [({"measure_cell": 1}, True), ({"plan_refinement": 1}, True), ({"render_report": 1, "make_dataset": 1}, False)],
-)
-def test_a_run_measures_if_it_has_measuring_jobs_or_refinement(planned: dict[str, int], measures: bool) -> None:
-    assert Run(**planned).progress.measures() is measures
-
-
 def test_a_failed_run_names_the_command_that_reports_what_has_finished() -> None:
     reasons = ["error: no", "error: no", "b", "c"]
     text = failure_words({"measure_cell": 2, "make_dataset": 1}, {}, reasons, "scripts/report_rows.py", "results/quick")
@@ -223,11 +200,6 @@ def test_events_of_successful_jobs_are_hidden(event: LogEvent) -> None:
     assert not is_for_terminal(record("Select jobs to execute..."))
 
 
-def test_the_command_of_a_failed_job_is_hidden() -> None:
-    text = "RuleException:\nCalledProcessError in file \"measure.smk\", line 51:\nCommand 'python3 ...'"
-    assert not is_for_terminal(record(text, event=LogEvent.ERROR))
-
-
 def test_a_long_run_reports_progress_twenty_times() -> None:
     run = Run(measure_cell=1000)
     for number in range(1000):
@@ -246,10 +218,8 @@ def test_the_command_of_a_failed_job_is_only_in_the_log_file() -> None:
 @pytest.mark.parametrize(
     ("text", "partition"),
     [
-        (None, None),
         ("cpu", "cpu"),
         ("'small' if wildcards.get('device', 'cpu').startswith('cpu') else 'gpu'", "small"),
-        ("'small' if wildcards.device == 'cpu' else 'gpu'", "small"),
         ("wildcards.size", "wildcards.size"),
     ],
 )

@@ -49,15 +49,6 @@ def test_rows_of_forks_and_of_the_fresh_process_that_replaced_one_are_joined() -
     assert differing_environments(rows(forked).to_pandas(), rows(fresh).to_pandas()) == []
 
 
-def test_only_the_differing_entries_of_a_condition_are_shown() -> None:
-    first, second = '{"KMP_BLOCKTIME": "0"}', '{"KMP_BLOCKTIME": "0", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2"}'
-    where = r"environment_variables \(no MKL_ENABLE_INSTRUCTIONS against MKL_ENABLE_INSTRUCTIONS SSE4_2\)"
-    with pytest.raises(UserError, match=where):
-        check_environments(
-            rows({"environment_variables": first}, {"environment_variables": second}), several_hosts=False
-        )
-
-
 def test_runs_are_compared_in_the_conditions_of_their_devices() -> None:
     for column in DEVICE_COLUMNS:
         first, second = (rows({column: value}).to_pandas() for value in ("one", "two"))

@@ -16,7 +16,6 @@ from crossover.config.studies import Refinement
 from crossover.config.study import Study
 from crossover.errors import UserError
 from crossover.tables.columns import Training
-from crossover.tables.registry import CROSSOVER_STATUSES
 from crossover.tables.run_tables import TABLES, RunTables, run_tables
 from crossover.topics.claims.findings import REASONS, VERDICTS
 from crossover.topics.claims.table import check_claims
@@ -491,8 +490,3 @@ def test_every_machine_is_checked_separately(row: Row) -> None:
     assert verdicts[:2] == [["disc_depth", "here", "reproduced"], ["disc_depth", "other", "differs"]]
     assert verdicts[2:] == [["unmeasured", "here", "no_data"]]
     assert list(table.columns) == list(check_claims({}, run_tables()).columns) == list(TABLES["claims"])
-
-
-def test_every_status_of_a_crossover_is_a_reason() -> None:
-    assert set(CROSSOVER_STATUSES) - {"bracketed"} <= set(REASONS)
-    assert set(REASONS.values()) == set(VERDICTS)
