@@ -13,7 +13,7 @@ import psutil
 from processes import PATIENCE_S, wait_for
 
 ROOT = Path(__file__).parents[1]
-WELL, CRASH, HANG, NAN, ELSEWHERE, RAISE, HOG, KILLED, LITTER, STUBBORN, CRASH_LATER = range(1, 12)
+WELL, CRASH, HANG, RAISE, HOG, KILLED, LITTER, STUBBORN, CRASH_LATER = range(1, 10)
 
 WORKLOAD = """
 import ctypes, os, signal, subprocess, sys, time
@@ -25,7 +25,7 @@ SIZE_NAME = "faults"
 SIZE_RANGE = (1, 99)
 DATASET = "disc"
 PROTOCOLS = ("resident",)
-WELL, CRASH, HANG, NAN, ELSEWHERE, RAISE, HOG, KILLED, LITTER, STUBBORN, CRASH_LATER = range(1, 12)
+WELL, CRASH, HANG, RAISE, HOG, KILLED, LITTER, STUBBORN, CRASH_LATER = range(1, 10)
 
 
 def build_model(size):
@@ -38,8 +38,6 @@ class Planted(TrainingTask):
         self.fault = cell.size
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
         self.steps = 0
-        if self.fault == ELSEWHERE:
-            self.model.to("meta")
 
     def next_inputs(self):
         return self.nth_batch(0, 10)
@@ -47,12 +45,7 @@ class Planted(TrainingTask):
     def forward(self, model, features, labels):
         if self.fault == CRASH_LATER and model is not self.model:  # the reference of the numerical check
             ctypes.string_at(0)
-        loss = nn.functional.cross_entropy(model(features), labels)
-        return (loss * float("nan") if self.fault == NAN else loss,)
-
-    def run(self, *inputs):
-        if self.fault != ELSEWHERE:
-            super().run(*inputs)
+        return (nn.functional.cross_entropy(model(features), labels),)
 
     def end_step(self):
         self.steps += 1

@@ -79,16 +79,6 @@ def test_help_works_in_a_bare_environment() -> None:
     assert "--device" in done.stdout
 
 
-def test_a_users_mistake_shows_no_traceback(dataset: Path, tmp_path: Path) -> None:
-    output = tmp_path / "row.parquet"
-    options = trial_options(replace(CELL, batch_size=5000), seed=0, cpu_threads=1, time_limit_s=60)
-    done = run_script([*options, f"--dataset={dataset}", f"--output={output}"])
-    assert done.returncode != 0
-    assert "Traceback" not in done.stderr
-    assert "error: batch size 5000 is larger than the dataset" in done.stderr.splitlines()[-1]
-    assert not output.exists()
-
-
 RESULT = {"step_time_s": 0.0521, "samples_s": [0.05, 0.06] * 10, "peak_bytes": 1.2e9, "flag_names": [], "on": "H200"}
 
 

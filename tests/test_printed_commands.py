@@ -62,17 +62,11 @@ def paste(workflow: WorkflowCopy, tmp_path: Path) -> Callable[[str, Path], str]:
     return run
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        "-n --config effort=quick 'studies=[disc_depth]' 'devices=[cpu]' --cores 1 --resources gpu=1",
-        "-n --config effort=quick results=results/two --cores 1 -- all",
-    ],
-)
 def test_the_command_for_another_machine_can_be_pasted(
-    workflow: WorkflowCopy, paste: Callable[[str, Path], str], options: str
+    workflow: WorkflowCopy, paste: Callable[[str, Path], str]
 ) -> None:
     """Other forms of --config are tested with Snakemake's parser, in test_invocation.py."""
+    options = "-n --config effort=quick 'studies=[disc_depth]' 'devices=[cpu]' --cores 1 --resources gpu=1"
     given = this_invocation(shlex.split(options), str(workflow.path), {}).elsewhere("gpu", {"devices": "auto"}).command
     output = paste(given, workflow.path)
     assert "devices=auto" in given
@@ -99,7 +93,7 @@ NET = "import torch\n\ndef build(width):\n    return torch.nn.Linear(width, 1), 
         (
             "snakemake -n --snakefile={up}/Snakefile --cores 1 --config 'studies=[../nets/mine.yaml]'",
             ["mine.yaml", "net.py"],
-            True,
+            False,
         ),
         (
             "snakemake -s {up}/Snakefile --profile {root}/profiles/default -n --cores 1 --config model=net.py:build",
@@ -188,16 +182,6 @@ def test_the_commands_that_reproduce_a_run_beside_the_checkout_can_be_pasted(
     assert "Measuring disc_depth" in output
     assert rerun(run.checkout, run)[0].startswith("[ -d ../crossover ] || git clone https://")
     assert not rerun(Checkout(COMMIT), run)[0].startswith("[ -d ")
-
-
-def test_the_commands_that_reproduce_a_run_in_the_checkout_can_be_pasted(
-    workflow: WorkflowCopy, paste: Callable[[str, Path], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(provenance, "ROOT", workflow.path)
-    run = Invocation("snakemake --cores 1 -n", str(workflow.path), Checkout(COMMIT))
-    output = paste(" && ".join(rerun(run.checkout, run)), workflow.path)
-    assert re.match(rf"git checkout {COMMIT}\npip install -r requirements.txt\n", output)
-    assert "Measuring disc_depth" in output
 
 
 def test_the_command_in_a_hint_runs_outside_the_checkout(

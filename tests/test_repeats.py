@@ -76,17 +76,6 @@ def test_disturbed_trials_are_repeated_last_and_the_less_disturbed_row_counts(
     assert counting(workflow)[3, 2] == (2, 3, False)
 
 
-def test_only_disturbed_trials_are_repeated_and_only_if_the_config_says_so(workflow: WorkflowCopy) -> None:
-    disturb(workflow, *((size, "cpu", trial, 0) for size in (2, 3) for trial in (1, 2)))
-    workflow.run(TARGET, "--config", "repeat_disturbed=0")
-    assert len(measured(workflow)) == 4
-    assert {flagged for _, _, flagged in counting(workflow).values()} == {True}
-    (workflow.path / TARGET).unlink()
-    workflow.run(TARGET)
-    assert sorted(measured(workflow)) == [(size, "cpu", trial, 1) for size in (2, 3) for trial in (1, 2)]
-    assert {(repeat, flagged) for repeat, _, flagged in counting(workflow).values()} == {(1, False)}
-
-
 @pytest.mark.parametrize(("helps", "repeats"), [(1, 3), (2, 6)])
 def test_the_rest_is_repeated_only_if_that_helps_a_sample(workflow: WorkflowCopy, helps: int, repeats: int) -> None:
     """Of six disturbed trials, three are repeated first, and one or two of these are then undisturbed."""

@@ -202,19 +202,10 @@ def comments_and_more_sizes_and_trials(workflow: WorkflowCopy) -> None:
     workflow.edit("studies/disc_depth", sizes=[2, 3, 4])
 
 
-def other_effort(workflow: WorkflowCopy) -> None:
-    workflow.config(effort={"blocks_min": 4})
-
-
 def other_workload_and_lost_row(workflow: WorkflowCopy) -> None:
     append(workflow, "crossover/measurement/workloads/disc_mlp.py", "CHANGED = True\n")
     append(workflow, "crossover/measurement/trial.py", "# Nothing that a trial does\n")
     next((workflow.results / "cells" / "hsf_width").rglob("*.parquet")).unlink()
-
-
-def other_title_and_statistics(workflow: WorkflowCopy) -> None:
-    append(workflow, "crossover/compare/__init__.py", "CHANGED = True\n")
-    workflow.edit("studies/disc_depth", title="Another title")
 
 
 ANALYSIS = {"analyse_run": 1, "plot_figures": 1, "render_report": 1}
@@ -227,9 +218,7 @@ ANALYSIS = {"analyse_run": 1, "plot_figures": 1, "render_report": 1}
             comments_and_more_sizes_and_trials,
             {"disc_depth 1": 1, "disc_depth 2": 3, "hsf_width 1": 0, "hsf_width 2": 4, "write_plan": 1},
         ),
-        (other_effort, {"disc_depth 1": 2, "hsf_width 1": 4}),
         (other_workload_and_lost_row, {"disc_depth 1": 2, "hsf_width 1": 1, "write_plan": 1}),
-        (other_title_and_statistics, {"measure_cell": 0, "collect_measurements": 0, "write_plan": 1}),
     ],
 )
 def test_a_change_reruns_only_the_jobs_that_depend_on_it(
@@ -269,7 +258,6 @@ def test_a_failed_job_leaves_neither_its_outputs_nor_an_earlier_report_and_runs_
     assert "Failed: 1 job (collect_measurements 1)" in done.stderr
     assert not (ran.path / table).exists()
     assert not {*REPORT_FILES.values()} & {path.name for path in ran.results.iterdir()}
-    assert ran.would_run(table)["collect_measurements"] == 1
     ran.run(table, "--config", "cluster={several_hosts: true}")
     assert (ran.path / table).exists()
 
@@ -277,18 +265,12 @@ def test_a_failed_job_leaves_neither_its_outputs_nor_an_earlier_report_and_runs_
 def test_a_users_mistake_is_reported_in_one_line_before_any_job(fresh: WorkflowCopy) -> None:
     """Only the output is tested here; other tests cover the kinds of mistakes."""
     fresh.edit("studies/hsf_width", sizes=[5, 1.5])
-    config = fresh.path / "config" / "config.yaml"
-    for start in (
-        "error: config/studies/hsf_width.yaml: sizes.1: 1.5 is not allowed",
-        "error: config/config.yaml: line 2, column ",
-    ):
-        done = fresh.snakemake("--quiet", "all")
-        lines = [line for line in done.stderr.splitlines() if line and not line.startswith(("Using workf", "Config f"))]
-        assert done.returncode == 1
-        assert len(lines) == 1, done.stderr
-        assert lines[0].startswith(start)
-        assert not fresh.results.exists()
-        config.write_text("studies: [disc_depth\ntrials: 3\n")
+    done = fresh.snakemake("--quiet", "all")
+    lines = [line for line in done.stderr.splitlines() if line and not line.startswith(("Using workf", "Config f"))]
+    assert done.returncode == 1
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("error: config/studies/hsf_width.yaml: sizes.1: 1.5 is not allowed")
+    assert not fresh.results.exists()
 
 
 @pytest.mark.slow

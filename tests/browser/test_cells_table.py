@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from urllib.parse import quote
 
 import pytest
 
@@ -124,18 +123,3 @@ def test_a_link_to_a_cell_shows_its_details(run: Page, open_page: Open) -> None:
     assert opened.page.locator("#cell-table .tabulator-selected").count() == 1
     cell.locator("a").click()
     assert opened.page.evaluate("location.hash") == "#study-widths"
-
-
-def test_a_link_to_a_missing_cell_shows_a_message(run: Page, open_page: Open) -> None:
-    for key in ("widths/none", "%E0%A4%A", "<script>"):
-        opened = open_page(run.path, f"#cell={key}")
-        opened.page.wait_for_selector("#cell-table .cell:not([hidden])")
-        assert "a cell that this run does not have" in opened.page.locator("#cell-table .cell").inner_text()
-
-
-def test_a_link_opens_the_sections_around_its_target(run: Page, open_page: Open) -> None:
-    opened = open_page(run.path)
-    opened.page.evaluate("document.querySelector('#config').id = 'inside & out'")
-    opened.page.evaluate(f"location.hash = '#{quote('inside & out')}'")
-    opened.page.wait_for_selector("#data[open] details[open] pre")
-    opened.page.evaluate("location.hash = '#nowhere'")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +39,7 @@ def readout_at(opened: Opened, study: str, size: str, over: str = "size") -> str
     ("size", "over", "text"),
     [
         ("400", "size", "At 400 neurons: resident: CPU 400 µs (95 % CI 390 µs to 410 µs), GPU 400 µs"),
-        (
-            "0.6 k",
-            "size",
-            "At 600 neurons (between those measured): resident: CPU 600 µs, GPU 400 µs: inconclusive",
-        ),
-        ("5e2", "size", "At 500 neurons (between those measured): resident: CPU 500 µs, GPU 400 µs: inc"),
         ("0.006M", "parameters", "At 6,000 parameters (between those measured): resident: CPU 600 µs"),
-        (
-            "6,000",
-            "parameters",
-            "At 6,000 parameters (between those measured): resident: CPU 600 µs, GPU",
-        ),
     ],
 )
 def test_times_are_interpolated_between_measured_sizes(
@@ -60,17 +48,9 @@ def test_times_are_interpolated_between_measured_sizes(
     assert readout_at(open_page(run.path), "widths", size, over).startswith(text)
 
 
-def test_a_size_beyond_those_measured_is_read_at_the_last_one(run: Page, open_page: Open) -> None:
-    text = readout_at(open_page(run.path), "depths", "9")
-    assert text.startswith(
-        "Only 2 to 4 linear layers were measured. At 4 linear layers: CPU 160 µs, GPU 240 µs: inconclusive"
-    )
-
-
-@pytest.mark.parametrize("typed", ["0", "1 to 2"])
-def test_an_invalid_size_gives_a_message(run: Page, open_page: Open, typed: str) -> None:
-    assert readout_at(open_page(run.path), "widths", typed) == (
-        f"“{typed}” is not a size; type a number above 0, such as 2,000 or 703 k."
+def test_an_invalid_size_gives_a_message(run: Page, open_page: Open) -> None:
+    assert readout_at(open_page(run.path), "widths", "0") == (
+        "“0” is not a size; type a number above 0, such as 2,000 or 703 k."
     )
 
 
@@ -105,15 +85,12 @@ def test_curves_are_those_from_which_crossovers_are_computed(run: Page, open_pag
     [
         # Three trials 1 % apart: the interval of a ratio is about ±2.3 %.
         (3, (0.5, 0.99, 2.0), "100", "inconclusive (ratio 0.990, 95 % CI 0.968 to 1.01)"),
-        (3, (0.5, 0.9, 2.0), "100", "CPU 1.11x faster than GPU (95 % CI 1.09 to 1.14)"),
         (3, (0.25, 0.5, 2.0), "30", "CPU 3.09x faster than GPU (95 % CI 1.96 to 4.09)"),
         # The union of both neighbours' intervals includes 1.
         (3, (0.5, 0.9, 2.0), "900", "inconclusive (ratio 1.9"),
         # A single trial counts if one side is at least twice as fast; between two sizes, both must meet that.
         (1, (0.5, 1.2, 2.0), "100", "inconclusive (ratio 1.20, single trial)"),
         (1, (0.4, 2.1, 4.0), "100", "GPU 2.10x faster than CPU (single trial)"),
-        (1, (0.5, 1.2, 2.0), "900", "inconclusive (ratio 1.9"),
-        (1, (0.4, 2.1, 4.0), "900", "GPU 3.9"),
     ],
 )
 def test_a_side_is_faster_only_if_the_intervals_exclude_1(
@@ -152,7 +129,6 @@ def test_series_and_metric_can_be_chosen(run: Page, open_page: Open) -> None:
     ("protocols", "shown"),
     [
         (["resident"], "all lines"),
-        (["resident", "as_published"], "resident"),
         (["resident", "as_published", "loaded"], "resident"),
     ],
 )
@@ -316,13 +292,6 @@ def test_the_split_of_a_step_is_shown_at_each_size(run: Page, open_page: Open) -
     assert opened.readout.startswith("At 3 linear layers: ")
 
 
-def test_a_study_with_one_size_has_no_slider(rows: pd.DataFrame, tmp_path: Path, open_page: Open) -> None:
-    one_size = rows[(rows["study"] == "depths") & (rows["size"] == 4)]
-    opened = open_page(write_page(one_size, tmp_path).path)
-    assert opened.readout == "At 4 linear layers: CPU 160 µs, GPU 240 µs: inconclusive (ratio 0.667, single trial)."
-    assert not opened.chart.get_by_role("slider").is_visible()
-
-
 def test_within_the_estimated_crossover_with_a_reference_no_side_is_faster(
     rows: pd.DataFrame, tmp_path: Path, open_page: Open
 ) -> None:
@@ -369,20 +338,6 @@ def test_the_chart_is_downloaded_as_pictures_and_numbers(run: Page, open_page: O
     assert len(rows) == 19
     first = next(row for row in rows if (row["size"], row["line"]) == ("100", "as published"))
     assert float(first["step_time_s"]) == pytest.approx(1e-4)
-
-
-def test_cells_without_a_numeric_axis_are_read_one_by_one(
-    rows: pd.DataFrame, row: Any, tmp_path: Path, open_page: Open
-) -> None:
-    cells = product(("cpu", "cuda"), ("fp32", "bf16"))
-    places = [row(study="places", device=device, precision=precision) for device, precision in cells]
-    opened = open_page(write_page(pd.concat([rows, pd.DataFrame(places)]), tmp_path).path)
-    opened.choose("study", "places")
-    opened.chart.get_by_role("slider").focus()
-    opened.page.keyboard.press("Home")
-    assert opened.readout == "At fp32: CPU 1.00 ms, GPU 1.00 ms: inconclusive (ratio 1.00, single trial)."
-    opened.page.keyboard.press("ArrowRight")
-    assert opened.readout.startswith("At bf16: ")
 
 
 @pytest.fixture(scope="module")
