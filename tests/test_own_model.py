@@ -11,16 +11,21 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from workflow_copy import ROOT, TINY
+from workflow_copy import ROOT, TINY, WorkflowCopy
 
-WORKFLOW = ("-s", f"{ROOT}/Snakefile")
 TUTORIAL = (ROOT / "docs" / "tutorials" / "own-model.md").read_text()
 
 
-def block(begins: str) -> str:
-    """The example of the tutorial that begins with this text, with the path of this checkout."""
+def block(begins: str, checkout: Path = ROOT) -> str:
+    """The example of the tutorial that begins with this text, with the path of a checkout."""
     blocks = re.findall(r"```\w*\n(.*?)```", TUTORIAL, re.DOTALL)
-    return next(text for text in blocks if text.startswith(begins)).replace("CROSSOVER", str(ROOT))
+    return next(text for text in blocks if text.startswith(begins)).replace("CROSSOVER", str(checkout))
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout, which probes its roofs in a second."""
+    return WorkflowCopy(tmp_path_factory.mktemp("checkout") / "crossover").path
 
 
 @pytest.fixture
@@ -41,22 +46,21 @@ def quick() -> list[str]:
     return [f"effort={{{effort}}}", "trials=1", "devices=[cpu]", "repeat_disturbed=0"]
 
 
-def test_a_file_with_a_function_can_be_measured(project: Path) -> None:
+def test_a_file_with_a_function_can_be_measured(project: Path, checkout: Path) -> None:
     config = ["model=my_net.py:build", "sizes=[8,64]", *quick()]
-    output = snakemake(project, *WORKFLOW, "--config", *config)
+    output = snakemake(project, "-s", f"{checkout}/Snakefile", "--config", *config)
     assert re.search("^my_net, a model of your own: (On a busy machine: )?CPU takes", output, re.M)
     rows = pd.read_parquet(project / "results" / "measurements.parquet")
     assert rows[["size", "status"]].values.tolist() == [[8, "ok"], [64, "ok"]]
     assert rows["parameters"].tolist() == [32 * size + size + 10 * size + 10 for size in (8, 64)]
     assert rows["model"].tolist() == ["my_net.py:build"] * 2
-    workflow = ("-s", os.path.relpath(f"{ROOT}/Snakefile", project))
-    again = snakemake(project, *workflow, "-n", "--config", *config)
+    again = snakemake(project, "-s", os.path.relpath(f"{checkout}/Snakefile", project), "-n", "--config", *config)
     assert "Nothing to be done" in again
 
 
 @pytest.mark.slow
-def test_the_tutorials_workflow_uses_crossover_as_a_module(project: Path) -> None:
-    text = block("rule all")
+def test_the_tutorials_workflow_uses_crossover_as_a_module(project: Path, checkout: Path) -> None:
+    text = block("rule all", checkout)
     assert len([line for line in text.splitlines() if line]) <= 20
     effort = {**TINY, "preset": "quick"}
     shorter = text.replace("[64, 256, 1024, 4096]", "[8, 64]").replace('"quick"', f'{effort}, "devices": ["cpu"]')
@@ -76,7 +80,9 @@ def test_the_tutorials_study_finds_the_model_beside_it(project: Path) -> None:
     folder.mkdir()
     (project / "my_net.py").rename(folder / "my_net.py")
     (folder / "my_study.yaml").write_text(block("question:"))
-    listed = snakemake(project, *WORKFLOW, "-n", "--config", "studies=[studies/my_study.yaml]", *quick())
+    listed = snakemake(
+        project, "-s", f"{ROOT}/Snakefile", "-n", "--config", "studies=[studies/my_study.yaml]", *quick()
+    )
     assert re.search(r"^measure_cell +16$", listed, re.MULTILINE)
 
 
@@ -85,7 +91,7 @@ def test_a_table_of_the_users_provides_the_data(project: Path) -> None:
     (project / "samples.csv").write_text(f"a,b,label\n{rows}")
     (project / "my_net.py").write_text("from torch import nn\ndef build(width):\n    return nn.Linear(2, 2)\n")
     (config,) = re.findall(r"--config (model=my_net.py:build) \"(data=.*?)\"", TUTORIAL)
-    snakemake(project, *WORKFLOW, "--config", *config, "sizes=[1]", *quick(), "--until", "measure_cell")
+    snakemake(project, "-s", f"{ROOT}/Snakefile", "--config", *config, "sizes=[1]", *quick(), "--until", "measure_cell")
     (row,) = (project / "results").rglob("trial-1.parquet")
     assert pd.read_parquet(row)[["status", "parameters"]].values.tolist() == [["ok", 6]]
 
