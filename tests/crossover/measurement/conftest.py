@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def light_heap() -> Iterator[None]:
-    """Exempt existing objects from garbage collection, which would take most of a short trial's time."""
+    """Exempt existing objects from garbage collection, which would take most of a test's time."""
     gc.freeze()
     yield
     gc.unfreeze()

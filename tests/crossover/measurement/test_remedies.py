@@ -36,8 +36,6 @@ from crossover.measurement.step.tasks import Task
 from fake_device import MILLISECOND, FakeDevice
 from tiny_tasks import TinyTraining
 
-pytestmark = pytest.mark.usefixtures("light_heap")
-
 
 class Loading(TinyTraining):
     taken = 0

@@ -26,7 +26,7 @@ BLOCK_S = 0.5
 
 
 @pytest.fixture(autouse=True)
-def threads(light_heap: None) -> Any:  # noqa: ARG001 - few objects to collect
+def threads() -> Any:
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)

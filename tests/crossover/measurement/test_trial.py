@@ -35,7 +35,7 @@ CELL = replace(trials.CELL, batch_size=10)
 EFFORT = replace(trials.EFFORT, warmup_min_steps=1, warmup_max_s=0.01, blocks_min=2, timed_max_s=0.005)
 CPU = torch.device("cpu")
 
-pytestmark = pytest.mark.usefixtures("light_heap", "own_switches")
+pytestmark = pytest.mark.usefixtures("own_switches")
 
 Change = Callable[[Task], None]
 

@@ -14,8 +14,6 @@ from crossover.measurement.clock.timing import time_steps
 from crossover.measurement.remedies import Method, time_interleaved
 from fake_device import EFFORT, MILLISECOND, SECOND, FakeDevice
 
-pytestmark = pytest.mark.usefixtures("light_heap")
-
 STEP_S = pytest.approx(1e-3)
 CYCLES = 10
 

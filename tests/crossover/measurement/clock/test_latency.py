@@ -25,8 +25,6 @@ from crossover.measurement.clock.timing import Stopwatch
 from crossover.tables.columns import COLUMNS
 from fake_device import MICROSECOND, MILLISECOND, SECOND, FakeDevice
 
-pytestmark = pytest.mark.usefixtures("light_heap")
-
 
 def gpu(**others: Any) -> FakeDevice:
     """A GPU on which it takes 10 us to queue a step and 1 ms to run it."""

@@ -17,8 +17,6 @@ from crossover.measurement.clock.timing import Phases, has_drifted, sample_colum
 from crossover.tables.columns import COLUMNS
 from fake_device import EFFORT, MICROSECOND, MILLISECOND, SECOND, FakeDevice
 
-pytestmark = pytest.mark.usefixtures("light_heap")
-
 
 def test_a_steady_step_is_timed_exactly() -> None:
     device = FakeDevice(MILLISECOND)

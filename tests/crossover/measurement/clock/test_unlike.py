@@ -12,8 +12,6 @@ import pytest
 from crossover.measurement.clock.unlike import cycle_of, differ_by_themselves, unevenness
 from fake_device import EFFORT, MILLISECOND, FakeDevice
 
-pytestmark = pytest.mark.usefixtures("light_heap")
-
 DEFAULT = replace(EFFORT, block_min_s=0.0095, blocks_min=20, timed_min_s=0.1495, timed_max_s=0.4995)
 
 
