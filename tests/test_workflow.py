@@ -22,9 +22,7 @@ from crossover.tables.rows import with_column
 from crossover.tables.run_tables import REPORT_FILES, TABLES
 from workflow_copy import PARTS, WorkflowCopy
 
-ROWS = {("disc_depth", "resident", size) for size in (2, 3)} | {
-    ("hsf_width", protocol, size) for protocol in ("resident", "as_published") for size in (5, 10)
-}
+ROWS = {("disc_depth", 2), ("disc_depth", 3), ("hsf_width", 5), ("hsf_width", 10)}
 
 
 @pytest.fixture(scope="module")
@@ -72,14 +70,14 @@ def test_trials_and_cells_have_one_row_each_from_all_physical_cores(finished: tu
     )
     for table in (measurements, cells[cells["origin"] == "study"]):
         assert len(table) == len(ROWS)
-        assert set(table[["study", "protocol", "size"]].itertuples(index=False, name=None)) == ROWS
+        assert set(table[["study", "size"]].itertuples(index=False, name=None)) == ROWS
         assert set(table["status"]) == {"ok"}
     assert (measurements["threads"] == measurements["physical_cores"]).all()  # under --cores 1
 
 
 def test_a_run_prints_progress_and_answers_and_records_its_command(finished: tuple[WorkflowCopy, str]) -> None:
     workflow, output = finished
-    assert "Measured 1 of 6 trials; " in output
+    assert "Measured 1 of 4 trials; " in output
     # The other study's answer is in the run's last lines.
     assert "First answer, from one trial per cell: disc_depth: " in output
     assert [path.name for path in (workflow.results / "first_answers").iterdir()] == ["disc_depth.txt"]
@@ -124,7 +122,7 @@ def test_edited_trials_are_found(results: Path) -> None:
     findings = "\n".join(finding.what for finding in check_run.check_trials(results))
     assert re.search("trial 1: step_time_s .*, but the median of its samples is", findings)
     assert "trials 2; expected: 1 to 1" in findings
-    assert "differs from what the rows in cells/ give: 5 rows; expected: 6" in findings
+    assert "differs from what the rows in cells/ give: 3 rows; expected: 4" in findings
 
 
 def test_a_lost_column_is_found_although_the_checksums_agree(
@@ -212,7 +210,7 @@ ANALYSIS = {"analyse_run": 1, "plot_figures": 1, "render_report": 1}
     [
         (
             comments_and_more_sizes_and_trials,
-            {"disc_depth 1": 1, "disc_depth 2": 3, "hsf_width 1": 0, "hsf_width 2": 4, "write_plan": 1},
+            {"disc_depth 1": 1, "disc_depth 2": 3, "hsf_width 1": 0, "hsf_width 2": 2, "write_plan": 1},
         ),
         (other_workload_and_lost_row, {"disc_depth 1": 2, "hsf_width 1": 1, "write_plan": 1}),
     ],

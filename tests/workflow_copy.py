@@ -52,7 +52,7 @@ class WorkflowCopy:
         self.path = path
         copy_workflow(path)
         self.edit("studies/disc_depth", sizes=[2, 3], candidates=None, figures=["times", "speedups"])
-        self.edit("studies/hsf_width", sizes=[5, 10], candidates=None, figures=["times"])
+        self.edit("studies/hsf_width", sizes=[5, 10], protocols=["as_published"], candidates=None, figures=["times"])
         datasets = {"higgs": {"rows": 500}}
         self.config(studies=["disc_depth", "hsf_width"], trials=1, devices=["cpu"], effort=TINY, datasets=datasets)
         self.config(repeat_disturbed=0)  # tests must not depend on the load of this machine
