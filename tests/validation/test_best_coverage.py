@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from best_coverage import (
-    CROSSING,
     EQUAL,
-    FINE,
     NEAR,
     NO_DEVICE,
     BestCase,
@@ -34,17 +32,6 @@ def test_the_true_crossover_is_that_of_the_fastest_candidates() -> None:
     assert devices.crossings() == pytest.approx([800], rel=0.01)
     devices.offsets = devices.offsets[0], np.array([[0.0, 0, 1], [-1.0, 0, 1]])
     assert devices.crossings() == pytest.approx([800 * np.exp(-1 / 0.7)], rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("differ", "gaps", "tilts"), [(EQUAL, False, False), (NEAR, True, False), (CROSSING, True, True)]
-)
-def test_candidates_differ_as_the_case_describes(differ: str, gaps: bool, tilts: bool) -> None:
-    devices = Devices(BestCase(differ, "power_laws", (2, 3)), np.random.default_rng(0))
-    times = devices.true_logs(1, FINE) - devices.true_logs(1, FINE)[0]
-    assert times.shape == (3, len(FINE))
-    assert bool(np.abs(times).max() > 1e-9) is gaps
-    assert bool(np.ptp(times[1]) > 1e-9) is tilts
 
 
 def test_without_noise_the_estimate_is_the_true_crossover() -> None:

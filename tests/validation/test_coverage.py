@@ -21,12 +21,10 @@ from crossover_coverage import (
     advantage_of,
     coverage_rows,
     first_grid,
-    first_win,
     medians,
     refine,
-    steps_bootstrap,
 )
-from simulation import MIDDLE, SPREADS, Machine, Spread, crossing_at
+from simulation import SPREADS, Machine, crossing_at
 
 from crossover.config.studies import PRESETS, Refinement
 from crossover.topics.answers import read_answers
@@ -65,38 +63,6 @@ def test_trials_vary_as_documented(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (base[:, 51] - base[:, 50]).std() == pytest.approx(0.05 * np.sqrt(2 * (1 - 0.9)), rel=0.1)
 
 
-def deviations(spread: Spread, sizes: list[float], trials: int = 4000) -> np.ndarray:
-    """ln of the medians of a machine whose sides take the same time, of shape (sizes, sides, trials)."""
-    machine = Machine(lambda n: np.zeros(len(n)), "lognormal", np.random.default_rng(0), spread=spread)
-    machine.measure(sizes, trials)
-    return np.array([*medians(machine.samples).values()])
-
-
-def test_spreads_vary_over_sides_and_sizes_as_documented() -> None:
-    sides = deviations(SPREADS["3 and 9 %"], [1.0]).std(axis=2)
-    assert sides[0] == pytest.approx([0.04, 0.094], rel=0.1)  # with the variance of the trials' medians
-    wide = Spread(((0.2, 0.2), (0.2, 0.2)), exponent=-0.2)
-    falling = deviations(wide, [MIDDLE / 10, MIDDLE * 10]).std(axis=2)
-    assert falling[0] / falling[1] == pytest.approx([100**0.2] * 2, rel=0.1)
-    disturbed = deviations(Spread(((0.2, 0.2), (0.2, 0.2)), disturbed=5), [1.0, 2.0, 4.0]).std(axis=2).mean(axis=1)
-    assert sorted(disturbed / 0.2) == pytest.approx([1, 1, 5], rel=0.1)
-    random = deviations(Spread(((0.2, 0.2), (0.2, 0.2)), over_sizes=3), [float(n) for n in range(1, 60)], 400)
-    assert random.std(axis=2).max() / random.std(axis=2).min() == pytest.approx(3, rel=0.2)
-
-
-def test_a_drift_is_shared_by_the_sizes_of_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "SAMPLE_SD", 0.0)
-    monkeypatch.setattr(simulation, "OUTLIER_SHARE", 0.0)
-    quiet_sides = ((1e-9, 1e-9), (1e-9, 1e-9))
-    together = deviations(Spread(quiet_sides, drift=(0.05, 0.05), drifts_together=True), [1.0, 2.0], 1000)
-    apart = deviations(Spread(quiet_sides, drift=(0.05, 0.05)), [1.0, 2.0], 1000)
-    assert np.ptp(together.reshape(4, -1), axis=0).max() < 1e-6
-    assert np.ptp(apart, axis=0).max() < 1e-6
-    assert abs(apart[0, 0] - apart[0, 1]).max() > 0.1
-    assert np.diff(apart[0]).std() == pytest.approx(0.05, rel=0.1)
-    assert apart.mean(axis=2) == pytest.approx(0, abs=1e-6)
-
-
 def test_sizes_near_the_bracket_get_second_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = quiet("power_laws", monkeypatch)
     refine(machine, first_grid(3), 3, PRESETS["quick"].refinement)
@@ -104,13 +70,6 @@ def test_sizes_near_the_bracket_get_second_trials(monkeypatch: pytest.MonkeyPatc
         **dict.fromkeys(first_grid(3), 1),
         **dict.fromkeys((72, 216, 648, 1944), 2),  # without noise, no third trial is needed
     }
-
-
-def test_the_common_methods_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = quiet("power_laws", monkeypatch)
-    machine.measure(first_grid(3), 3)
-    assert first_win(machine.samples).size == 648
-    assert steps_bootstrap(machine.samples, np.random.default_rng(0)).size == pytest.approx(300, rel=1e-3)
 
 
 @pytest.mark.parametrize(("shape", "effort"), [("launch_floor", "quick"), ("cache_knee", "default")])
