@@ -26,7 +26,6 @@ START = ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile"), "--
             ["--config", "studies=disc_depth", "effort=quick", "cpu_threads=2"],
         ),
         ("disc_depth a.yaml", ["--config", "studies=[disc_depth,a.yaml]"]),
-        ("disc_depth --prices {cpu:1,cuda:2}", ["--config", "studies=disc_depth", "prices={cpu:1,cuda:2}"]),
         ("cores -- --cores 16 -n", ["--cores", "16", "-n", "--config", "studies=cores"]),
     ],
 )

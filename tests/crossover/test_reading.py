@@ -41,13 +41,6 @@ def test_the_error_for_a_damaged_table_is_one_line(tmp_path: Path) -> None:
         read_arrow(path.with_stem("missing"), "table")
 
 
-def test_a_repeated_column_is_rejected(tmp_path: Path) -> None:
-    path = tmp_path / "twice.parquet"
-    pq.write_table(pa.table([[1], [2]], names=["size", "size"]), path)
-    with pytest.raises(UserError, match=r"twice\.parquet: column 'size' is repeated; mend it"):
-        read_arrow(path, "table", remedy="mend it")
-
-
 @pytest.mark.parametrize("content", [b"", b'{"cells": [', b"\xff\xfe", b"PAR1", b"[" * 100_000])
 def test_the_error_for_a_damaged_json_file_is_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "plan.json"

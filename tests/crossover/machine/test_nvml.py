@@ -76,7 +76,6 @@ def test_state_and_counters_of_a_gpu_are_read(fake_nvml: Fake) -> None:
         ("GPU-1", True, GpuState()),
         ("GPU-1", False, None),
         (None, True, None),
-        ("GPU-3", True, None),
     ],
 )
 def test_values_without_an_answer_are_none(
@@ -253,7 +252,6 @@ NO_GPU = {
         (FakeNvml(opens=pynvml.NVML_ERROR_DRIVER_NOT_LOADED), NO_GPU, None),
         (FakeNvml(opens=pynvml.NVML_ERROR_DRIVER_NOT_LOADED), ON_THE_BUS, "Driver Not Loaded"),
         (FakeNvml(opens=pynvml.NVML_ERROR_NO_PERMISSION), {}, "Insufficient Permissions"),
-        (FakeNvml(counts=False), {}, "Unknown Error"),
         (FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2", lost=True)), {}, "GPU is lost"),
     ],
 )

@@ -134,7 +134,6 @@ def counting(row: Row, *values: dict[str, Any]) -> int | None:
     ("before", "after", "repeat"),
     [
         ({"flag_names": ["busy_host"]}, {"flag_names": []}, 1),
-        ({"flag_names": ["busy_host", "throttled"]}, {"flag_names": ["throttled"]}, 1),
         ({"flag_names": ["busy_host"]}, {"flag_names": ["drift"]}, 1),  # not a disturbance, but a property of the step
         ({"flag_names": ["busy_host"]}, {"flag_names": [], "status": "timeout", "step_time_s": None}, 0),
         (
@@ -142,7 +141,6 @@ def counting(row: Row, *values: dict[str, Any]) -> int | None:
             {"flag_names": ["incomplete"]},
             0,
         ),  # the repeat lacks a pass that the first row has
-        ({"flag_names": ["busy_host", "incomplete"]}, {"flag_names": ["incomplete"]}, 1),
         ({"flag_names": ["busy_host"], "others_cpus": 1.5}, {"flag_names": ["busy_host"], "others_cpus": 0.5}, 1),
         ({"flag_names": ["quota"], "others_cpus": 0.5}, {"flag_names": ["busy_host", "quota"], "others_cpus": 0.4}, 0),
         ({"flag_names": [], "others_cpus": 0.2}, {"flag_names": [], "others_cpus": 0.1}, 0),
