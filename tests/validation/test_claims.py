@@ -27,14 +27,14 @@ def test_at_most_5_percent_of_true_claims_differ(case: ClaimCase, simulations: i
 
 
 def test_a_limit_is_hardly_ever_said_to_hold_or_not_against_the_truth() -> None:
-    """At the limit, where both are false, 5 % of 40 are expected; if 5 % above it, under 2.5 % are `reproduced`.
+    """At the limit, where both are false, 5 % of 25 are expected; if 5 % above it, under 2.5 % are `reproduced`.
 
     None is compatible: 95 and 57 % were.
     """
-    below, at_limit, above = (simulate_verdicts(ClaimCase(name, "", 3), 40, seed=1) for name in BELOW)
+    below, at_limit, above = (simulate_verdicts(ClaimCase(name, "", 3), 25, seed=1) for name in BELOW)
     assert below.count("differs") == 0
-    assert at_limit.count("reproduced") <= 4
-    assert above.count("reproduced") <= 3
+    assert at_limit.count("reproduced") <= 3
+    assert above.count("reproduced") <= 2
     assert "compatible" not in {*below, *at_limit, *above}
 
 

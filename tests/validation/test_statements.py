@@ -13,12 +13,12 @@ from crossover.topics.correction import expected_false
 
 
 def test_a_report_on_equal_sides_states_few_differences() -> None:
-    """Of 12 default runs, with three studies each. The limit is 0.05 a study plus 2 standard errors.
+    """Of 6 default runs, with three studies each. The limit is 0.05 a study plus 2 standard errors.
 
     Two are stated; without a correction over the study, five would be, which is more than the limit.
     """
-    (found,) = statement_rows(StatementsCase("config", 3, 0.1), 12, seed=0).to_dict("records")
-    assert found["false"] * 12 <= 3 * 12 * FALSE_PER_STUDY + 2 * (3 * 12 * FALSE_PER_STUDY) ** 0.5
+    (found,) = statement_rows(StatementsCase("config", 3, 0.1), 6, seed=0).to_dict("records")
+    assert found["false"] * 6 <= 3 * 6 * FALSE_PER_STUDY + 2 * (3 * 6 * FALSE_PER_STUDY) ** 0.5
 
 
 @pytest.mark.slow
