@@ -25,7 +25,7 @@ def copied(run: WorkflowCopy, path: Path) -> WorkflowCopy:
 def test_copied_results_are_measured_again_exactly_if_their_key_differs_and_they_are_asked_for(tmp_path: Path) -> None:
     run = WorkflowCopy(tmp_path / "run")
     run.pretend(devices=["cpu"])
-    run.run()
+    run.run("results/measurements.parquet", "results/plan.json")
     trials = len([*run.results.rglob("trial-*.parquet")])
     assert trials
     copy = copied(run, tmp_path / "copy")
