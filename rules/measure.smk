@@ -54,7 +54,7 @@ rule measure_cell:
     params:
         key=get_key("trial"),
         job=get_job("trial"),
-        cpu_threads=CONFIG.cpu_threads,
+        cpu_threads=CONFIG.keys.cpu_threads,
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}{{wildcards.again}}"
     shell:
@@ -81,7 +81,7 @@ rule train_model:
     params:
         key=get_key("training"),
         job=get_job("training"),
-        cpu_threads=CONFIG.cpu_threads,
+        cpu_threads=CONFIG.keys.cpu_threads,
     message:
         f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
     shell:
@@ -108,7 +108,7 @@ rule find_largest_batch:
     params:
         key=get_key("batch_try"),
         job=get_job("batch_try"),
-        cpu_threads=CONFIG.cpu_threads,
+        cpu_threads=CONFIG.keys.cpu_threads,
     message:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
     shell:
@@ -135,7 +135,7 @@ rule probe_roofs:
         key=get_key("probe"),
         disturbed=get_disturbed_probes,
         job=get_job("probe"),
-        cpu_threads=CONFIG.cpu_threads,
+        cpu_threads=CONFIG.keys.cpu_threads,
     message:
         f"Measuring the peak rates of {{wildcards.device}}{OF_CLASS}"
     shell:
