@@ -57,8 +57,13 @@ def workflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def search(workflow: Path, output: Path, workload: str, size: int, memory_limit: str) -> dict[str, Any]:
-    limits = {"limit": 4096, "memory_limit": memory_limit}  # a faulty search must not use up the machine's memory
-    job = {"cell": {"workload": workload, "size": size}, "search": limits, "isolation": "server"}
+    limits = {"limit": 4096}  # a faulty search must not use up the machine's memory
+    job = {
+        "cell": {"workload": workload, "size": size},
+        "search": limits,
+        "memory_limit": memory_limit,
+        "isolation": "server",
+    }
     options = [json.dumps(job), "--device=cpu", "--cpu-threads=2", f"--dataset={workflow / 'points.safetensors'}"]
     done = run_script([*options, f"--output={output}"], script=workflow / "scripts" / "find_largest_batch.py")
     assert done.returncode == 0, done.stderr
