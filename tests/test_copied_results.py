@@ -32,7 +32,7 @@ def test_copied_results_are_measured_again_exactly_if_their_key_differs_and_they
     assert copy.would_run()["measure_cell"] == 0
     copy.config(seed=3)
     done = copy.run("--dry-run")
-    assert f"{trials} results are measured again: --seed was 0, is 3" in done
+    assert f"{trials} results are measured again: seed was 0, is 3" in done
     assert copy.would_run()["measure_cell"] == trials
     row = next(copy.results.rglob("trial-1.parquet")).relative_to(copy.path)
     assert copy.would_run(str(row))["measure_cell"] == 1

@@ -14,6 +14,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import trials
+from crossover.config.studies import Cell, Effort
 from processes import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
@@ -41,11 +42,10 @@ def test_no_worker_survives_a_killed_trial(tmp_path: Path, isolation: str, endin
     random = np.random.default_rng(0)
     images = random.integers(0, 256, size=(64, 28, 28), dtype=np.uint8)
     save_file({"features": images, "labels": random.integers(0, 10, 64)}, tmp_path / "mnist.safetensors")
-    options = [
-        *("--workload=mnist_cnn", "--protocol=as_published", "--batch-size=8", "--size=2", "--device=cpu"),
-        *("--cpu-threads=1", "--warmup-min-s=100", "--warmup-long-s=100", "--warmup-max-s=100"),
-        *(f"--dataset={tmp_path}/mnist.safetensors", f"--output={tmp_path}/trial.parquet", f"--isolation={isolation}"),
-    ]
+    cell = Cell("loaders", "mnist_cnn", "as_published", 8, "fp32", "eager", 2, "cpu")
+    effort = Effort(warmup_min_s=100.0, warmup_long_s=100.0, warmup_max_s=100.0)
+    options = trials.trial_options(cell, effort, cpu_threads=1, isolation=isolation)
+    options += [f"--dataset={tmp_path}/mnist.safetensors", f"--output={tmp_path}/trial.parquet"]
     with subprocess.Popen(
         [sys.executable, str(trials.SCRIPT), *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as script:

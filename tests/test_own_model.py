@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -97,9 +99,9 @@ def test_a_table_of_the_users_provides_the_data(project: Path) -> None:
 
 
 def test_a_cell_measured_by_hand_prints_its_time(project: Path) -> None:
-    command = block("python").replace("python", sys.executable, 1).split()
-    short = ["--warmup-max-s=0.1", "--warmup-min-s=0.1", "--timed-min-s=0.05", "--timed-max-s=0.1"]
-    command += [*short, "--isolation=process"]
+    _, *command = shlex.split(block("python"))
+    effort = {"warmup_max_s": 0.1, "warmup_min_s": 0.1, "timed_min_s": 0.05, "timed_max_s": 0.1}
+    command = [sys.executable, command[0], json.dumps({**json.loads(command[1]), "effort": effort}), *command[2:]]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert re.match(r"[\d.]+ .?s per step, .*peak [\d.]+ .B, on ", done.stdout)
