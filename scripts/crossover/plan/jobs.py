@@ -42,7 +42,7 @@ PROBES_AGAIN = 2
 
 Wildcards = Mapping[str, Any]
 
-PLACES = ("origin", "file")
+NOT_COUNTED = ("origin", "file", *(field.name for field in fields(Model) if not field.compare))
 """Keys of a model and its table that are no part of a result's key: of a file only the content counts."""
 
 
@@ -133,7 +133,7 @@ class Jobs:
         settings = {**self.settings(kind, wildcards), "cpu_threads": self.config.keys.cpu_threads}
         if kind != "probe" and (model := self._studies[wildcards["study"]].user_model):
             settings |= model_values(model)
-        parts = {name: str(value) for name, value in _flat(settings) if name not in PLACES}
+        parts = {name: str(value) for name, value in _flat(settings) if name not in NOT_COUNTED}
         parts |= self._machine_parts(wildcards["device"].partition("-")[0])
         if kind == "probe":
             return parts | {"code of the measurement": Key.of(digests_of("crossover.measurement.roofs")).key}
