@@ -23,7 +23,7 @@ TRY_MIN_S = 10.0
 def measure(job: RowJob) -> Outcome:
     """Run a trial or a training and write its row atomically; raises ChildFailedError as `run_supervised` does."""
     with atomic_path(Path(job.output)) as temporary:
-        job = replace(job, output=str(temporary))
+        job = replace(job, output=str(temporary.absolute()))  # the user's code may change the working directory
         outcome = run_supervised(job)
         if outcome.transient and isinstance(job, TrialJob):
             print(f"invalid: {outcome.reason}; measuring once more", file=sys.stderr)

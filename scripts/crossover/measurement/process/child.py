@@ -98,8 +98,6 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         Path("/proc/self/oom_score_adj").write_text(str(KILLED_FIRST))
     keep_torch_quiet()
     try:
-        if isinstance(job, RowJob):  # the user's code may change the working directory
-            job = replace(job, output=str(Path(job.output).absolute()))
         confine(job.cpus)  # before any thread starts, since a thread inherits its parent's CPUs
         if job.isolation == "server":
             copy_heap()

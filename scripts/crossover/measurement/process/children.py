@@ -133,12 +133,11 @@ class ForkedProcess(Child):
         if sys.platform != "linux":
             raise NoServerError("it needs Linux")
         preloaded = preloaded_by(job)
-        key = server_key(environment, preloaded)
-        path = server_folder() / key
+        path = socket_of(preloaded, environment)
         super().__init__()
         self.ended: Ending | None = None
         try:
-            self.connection = _connect(path, key, preloaded, environment)
+            self.connection = _connect(path, preloaded, environment)
             self.answers = Inbox(self.connection.fileno())
             self.pid = self._order(job, environment, path)
         except BaseException:
@@ -192,14 +191,19 @@ def server_folder() -> Path:
     return folder
 
 
-def _connect(path: Path, key: str, preloaded: str, environment: dict[str, str]) -> socket.socket:
+def socket_of(preloaded: str, environment: dict[str, str]) -> Path:
+    """The socket of the server that has imported a module and fits an environment; its name is the `server_key`."""
+    return server_folder() / server_key(environment, preloaded)
+
+
+def _connect(path: Path, preloaded: str, environment: dict[str, str]) -> socket.socket:
     if (connection := _connect_once(path)) is not None:
         return connection
     from filelock import FileLock, Timeout  # so that only one trial starts a server
 
     with suppress(Timeout), FileLock(f"{path}.lock", timeout=START_LIMIT_S):
         if (connection := _connect_once(path)) is None:
-            _start(path, key, preloaded, environment)
+            _start(path, preloaded, environment)
             connection = _connect_once(path)
         if connection is not None:
             return connection
@@ -217,12 +221,12 @@ def _connect_once(path: Path) -> socket.socket | None:
     return connection
 
 
-def _start(path: Path, key: str, preloaded: str, environment: dict[str, str]) -> None:
+def _start(path: Path, preloaded: str, environment: dict[str, str]) -> None:
     with suppress(OSError):
         path.unlink()
     with Path(f"{path}.log").open("w", encoding="utf-8") as log:
         server = subprocess.Popen(
-            [*entry("server"), key, str(path), preloaded],
+            [*entry("server"), str(path), preloaded],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -244,9 +248,8 @@ def start_early() -> None:
     preloaded, _ = WORK["trial"]
 
     def start() -> None:
-        key = server_key(environment, preloaded)
         with suppress(NoServerError):
-            _connect(server_folder() / key, key, preloaded, environment).close()
+            _connect(socket_of(preloaded, environment), preloaded, environment).close()
 
     # A trial that needs a server before this one has started waits for the lock.
     threading.Thread(target=start, daemon=True).start()

@@ -178,12 +178,10 @@ class Outcome:
     """True for an invalid trial whose cause may be temporary."""
 
 
-KINDS: dict[str, type[TrialJob] | type[TrainingJob] | type[TryJob] | type[ProbeJob]] = {
-    kind.kind: kind for kind in (TrialJob, TrainingJob, TryJob, ProbeJob)
-}
+KINDS: dict[str, type[Job]] = {kind.kind: kind for kind in (TrialJob, TrainingJob, TryJob, ProbeJob)}
 
 
-def job_from_json(text: str) -> TrialJob | TrainingJob | TryJob | ProbeJob:
+def job_from_json(text: str) -> Job:
     values = json.loads(text)
     kind = KINDS[values.pop("kind")]
     model = values["cell"]["model"]

@@ -184,8 +184,8 @@ def preload(modules: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Run a server; the arguments are its key, the path of its socket, and the module to preload."""
-    key, path, preloaded = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+    """Run a server; the arguments are the path of its socket, named by its key, and the module to preload."""
+    path, preloaded = Path(sys.argv[1]), sys.argv[2]
     environment = dict(os.environ)  # imports may change it
     # Otherwise torch.cuda.is_available opens the GPU, which no fork could then use.
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
@@ -193,7 +193,7 @@ def main() -> None:
     imported = digests_of(SERVER, *modules)
     gc.disable()  # garbage collections would take a tenth of the import time
     preload(modules)
-    if server_key(environment, preloaded) != key:
+    if server_key(environment, preloaded) != path.name:
         sys.exit("the packages or the environment changed while the trial server started")
     gc.freeze()  # forks share these objects' pages, and collecting them would take a fifth of a second
     gc.enable()

@@ -182,12 +182,12 @@ def test_a_server_that_hangs_is_replaced_by_one_that_runs_each_trial_on_the_cpus
 
 def test_an_idle_server_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
-    path = Path("idle")
+    path = Path(server_key(os.environ, PRELOADED))
     code = (
         f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); import crossover.measurement.process.server as server; "
         "server.IDLE_S, server.preload = 0.5, print; server.main()"
     )
-    command = [sys.executable, "-c", code, server_key(os.environ, PRELOADED), str(path), PRELOADED]
+    command = [sys.executable, "-c", code, str(path), PRELOADED]
     with subprocess.Popen(command) as process:
         wait_for(path.exists, "the socket")
         assert process.wait(PATIENCE_S) == 0
