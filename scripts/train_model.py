@@ -28,6 +28,9 @@ def main(arguments: list[str]) -> None:
         raise UserError(
             f"cell.workload: '{job.cell.workload}' does not train on resident data with labels; allowed: one that does"
         )
+    for axis, only in (("protocol", "resident"), ("execution", "eager")):
+        if (value := getattr(job.cell, axis)) != only:
+            raise UserError(f"cell.{axis}: '{value}' changes no model; allowed: {only}")
     with reserve(job) as reserved:
         measure(reserved)
 
