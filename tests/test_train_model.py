@@ -30,7 +30,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {"workload": "matmul", "size": 64, "batch_size": 1},
             "error: cell.workload: 'matmul' does not train on resident data with labels; allowed: ",
         ),
-        ({"protocol": "loaded"}, "error: cell.protocol: 'loaded' changes no model; allowed: resident"),
+        ({"protocol": "from_host"}, "error: cell.protocol: 'from_host' changes no model; allowed: resident"),
     ],
 )
 def test_a_users_mistake_is_one_line(dataset: Path, tmp_path: Path, changes: dict[str, Any], line: str) -> None:
