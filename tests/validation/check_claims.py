@@ -12,8 +12,9 @@ import pandas as pd
 from crossover_coverage import medians
 from simulation import NOISES, Machine, crossing_at, simulate_cases, simulation_options
 
+from crossover.compare.crossovers import crossovers_of
 from crossover.compare.intervals import Floats
-from crossover.compare.lines import crossovers_of
+from crossover.compare.pairings import pairings
 from crossover.config.words import BASELINE
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import write_csv
@@ -69,7 +70,7 @@ def simulate_verdicts(case: ClaimCase, simulations: int, seed: int) -> list[str]
         machine = Machine(_advantage(case, generator), NOISES[number % len(NOISES)], generator)
         machine.measure(sizes, case.trials)
         measurements = _measurements(medians(machine.samples))
-        crossovers = crossovers_of(measurements, {CELL["study"]: "size"})
+        crossovers = crossovers_of(pairings(measurements, {CELL["study"]: "size"}))
         measured = replace(tables, measurements=measurements, crossovers=crossovers)
         verdicts.append(
             str(check_claims({CELL["study"]: study(name=CELL["study"], claims=[claim])}, measured)["verdict"].iloc[0])

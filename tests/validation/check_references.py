@@ -13,8 +13,10 @@ from typing import Any
 
 import pandas as pd
 
+from crossover.compare.cells import means_of
 from crossover.compare.crossover import ESTIMATED
-from crossover.compare.lines import crossovers_of, table_of_lines
+from crossover.compare.crossovers import crossovers_of
+from crossover.compare.pairings import pairings
 from crossover.config.options import new_parser
 from crossover.config.words import HERE, is_cpu
 from crossover.errors import UserError
@@ -42,9 +44,10 @@ def predictions(references: Sequence[Reference]) -> pd.DataFrame:
         x_axes = dict.fromkeys(trials["study"], "size")
         cpu = trials[[is_cpu(device) for device in trials["device"]]]
         elsewhere = agreeing(cpu, [there])
-        _, lines = compared_with_references(cpu, elsewhere, x_axes)
-        for row in records(table_of_lines(line for line in lines if line.cost == "time")):
-            measured = records(rows_with(headline_rows(crossovers_of(trials, x_axes)), SERIES, row))
+        means = means_of(pd.concat([cpu, elsewhere]))
+        _, pairs = compared_with_references(cpu, elsewhere, x_axes, means)
+        for row in records(crossovers_of(pairs).query("cost == 'time'")):
+            measured = records(rows_with(headline_rows(crossovers_of(pairings(trials, x_axes))), SERIES, row))
             if measured and measured[0]["status"] in DECIDED:
                 rows.append(_compared(row, measured[0], there.facts.name, here.facts.name))
     return pd.DataFrame(rows)

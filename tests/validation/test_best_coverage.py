@@ -19,7 +19,8 @@ from best_coverage import (
 )
 from crossover_coverage import first_grid
 
-from crossover.compare.lines import crossovers_of
+from crossover.compare.best import best_series
+from crossover.compare.crossovers import crossovers_of
 from crossover.config.studies import Refinement
 from crossover.tables.frames import records
 from report_pages import study
@@ -64,8 +65,8 @@ def test_a_run_estimates_the_simulated_crossover(case: BestCase, row: Callable[.
             for candidate, logs in of_candidates.items()
             for trial, log in enumerate(logs, start=1)
         ]
-        crossovers = crossovers_of(pd.DataFrame(trials), {"disc_depth": "size"}, candidates={"disc_depth": candidates})
-        (run,) = records(crossovers[crossovers["pair"] == "best"])
+        (series,) = best_series(pd.DataFrame(trials), {"disc_depth": candidates}, {"disc_depth": "size"})
+        (run,) = records(crossovers_of(series.pairings()))
         simulated = devices.crossover()
         assert run["status"] == simulated.status
         assert run["caveat_at"] == list(simulated.caveat_at)

@@ -7,7 +7,7 @@ study's candidates count as equally accurate.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -185,6 +185,7 @@ class BestSeries:
 
 
 def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes) -> Iterator[BestSeries]:
+    """The series of each study in `candidates`, from trials that include those of its candidates."""
     for study, own in candidates.items():
         spec = own.compared or own
         axes, along = best_axes(x_axes[study]), X_AXES[x_axes[study]]
@@ -210,12 +211,10 @@ def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd
     return measurements[np.array(in_grid, dtype=bool)]
 
 
-def standings_of(
-    measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes
-) -> dict[tuple[Any, ...], dict[str, Any]]:
+def standings_of(at_best: Iterable[BestSeries]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The columns CANDIDATES of each candidate cell, by the values of CELL_AXES."""
     standings = {}
-    for series in best_series(measurements, candidates, x_axes):
+    for series in at_best:
         for device in series.devices.values():
             for candidate, size in device.trials:
                 names = dict(zip(CANDIDATE_AXES, candidate, strict=True))

@@ -36,20 +36,28 @@ Columns = Mapping[str, NDArray[Any]]
 Positions = NDArray[np.intp]
 
 
+CostMeans = Mapping[str, SampleMean]
+"""ln of each cost of a step: of the seconds (`time`), the joules (`energy`) and the money per million steps (`money`).
+Costs that are unknown are absent.
+"""
+MeansOfCells = Mapping[tuple[Any, ...], CostMeans]
+"""The mean costs of each cell over its ok trials, by `cell_key`."""
+
+
 def summarise(
     measurements: pd.DataFrame,
+    means: MeansOfCells | None = None,
     first_points: Mapping[str, tuple[str, Collection[int]]] | None = None,
-    prices: Mapping[str, float] | None = None,
     origin: str = "study",
 ) -> pd.DataFrame:
-    """Table `cells`: one row per cell, summarised from its trials.
+    """Table `cells`: one row per cell, summarised from its trials; `means` has its costs (by default, `means_of`).
 
     A cell is `ok` if all its trials are. Otherwise it has the status of the first trial that is not ok, and its time
     comes from the ok trials.
 
     `first_points` maps a study to the axis along which refinement adds points and to the points of the first grid.
-    Cells at other points are marked as refined. A study without an entry has no refined cells. `prices` is as for
-    `hourly_price`. `origin` is one of ORIGINS in `crossover.tables.registry`.
+    Cells at other points are marked as refined. A study without an entry has no refined cells. `origin` is one of
+    ORIGINS in `crossover.tables.registry`.
     """
     # Arrays are much faster than a pandas table per cell.
     columns = {
@@ -57,7 +65,8 @@ def summarise(
         for name in (*CELL_AXES, *OF_FIRST_TRIAL, "status", "reason", "flag_names", "samples_s")
     }
     numbers = {name: numbers_of(measurements[name]) for name in NUMBERS}
-    cells = [_summarise_cell(columns, numbers, rows, prices or {}) for rows in rows_of_cells(measurements)]
+    means = means_of(measurements) if means is None else means
+    cells = [_summarise_cell(columns, numbers, rows, means) for rows in rows_of_cells(measurements)]
     grid = {study: (axis, set(points)) for study, (axis, points) in (first_points or {}).items()}
     for cell in cells:
         axis, points = grid.get(cell["study"], ("size", {cell["size"]}))
@@ -65,19 +74,13 @@ def summarise(
     return _with_peak_share(table_of("cells", cells).assign(origin=pd.array([origin] * len(cells), "string")))
 
 
-CostMeans = Mapping[str, SampleMean]
-"""ln of each cost of a step: of the seconds (`time`), the joules (`energy`) and the money per million steps (`money`).
-Costs that are unknown are absent.
-"""
-
-
 def cell_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The key of a row's cell in the result of `means_of`."""
+    """The values of CELL_AXES."""
     return tuple(row[axis] for axis in CELL_AXES)
 
 
 def means_of(measurements: pd.DataFrame, prices: Mapping[str, float] | None = None) -> dict[tuple[Any, ...], CostMeans]:
-    """The mean costs of each cell over its ok trials, by the values of CELL_AXES; `prices` is as for `summarise`."""
+    """The mean costs of each cell over its ok trials, by `cell_key`; `prices` is as for `hourly_price`."""
     axes = list(zip(*(measurements[axis].tolist() for axis in CELL_AXES), strict=True))
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
     times_s, joules = (numbers_of(measurements[name]) for name in ("step_time_s", "energy_per_step_j"))
@@ -109,7 +112,7 @@ def rows_of_cells(measurements: pd.DataFrame) -> list[Positions]:
     return np.split(order, np.flatnonzero(np.diff(cells[order])) + 1) if len(order) else []
 
 
-def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices: Mapping[str, float]) -> dict[str, Any]:
+def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, means: MeansOfCells) -> dict[str, Any]:
     first = rows[0]
     device = str(columns["device"][first])
     is_ok = columns["status"][rows] == "ok"
@@ -117,10 +120,11 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
     numbers_of_ok = {name: values[ok] for name, values in numbers.items()}
     times_s = numbers_of_ok["step_time_s"].tolist()
     drifts = [drift_of(samples) for samples in columns["samples_s"][ok] if np.size(samples) > 1]
-    price = hourly_price(prices, str(columns["machine"][first]), device)
     shares = _present(numbers_of_ok["host_bound_share"])
-    means = _cost_means(times_s, numbers_of_ok["energy_per_step_j"], price)
-    time = means["time"].exp_interval() if times_s else Interval(math.nan)
+    costs = {
+        cost: mean.exp_interval() for cost, mean in means[tuple(columns[axis][first] for axis in CELL_AXES)].items()
+    }
+    time = costs.get("time", Interval(math.nan))
     counts = _present(numbers_of_ok["samples_per_step"])
     samples = math.fsum(counts) / len(counts) if counts else numbers["batch_size"][first]
     flops = _median(numbers["flops_per_step"][rows])
@@ -134,8 +138,8 @@ def _summarise_cell(columns: Columns, numbers: Columns, rows: Positions, prices:
         "flops_per_step": flops,
         **columns_of(_scaled(time.inverted(), flops / TERA), "achieved_tflops{}"),
         **(columns_of(share_over_trials(shares), "host_bound_share{}") if shares else {}),
-        **(columns_of(means["energy"].exp_interval(), "energy_per_step{}_j") if "energy" in means else {}),
-        **columns_of(_scaled(time, price / SECONDS_PER_HOUR * MILLION), "price_per_million_steps{}"),
+        **(columns_of(costs["energy"], "energy_per_step{}_j") if "energy" in costs else {}),
+        **(columns_of(costs["money"], "price_per_million_steps{}") if "money" in costs else {}),
         **{name: _median(numbers_of_ok[name]) for name in MEDIANS},
         "rss_growth_bytes": _median(numbers_of_ok["peak_rss_bytes"] - numbers_of_ok["base_rss_bytes"]),
         **_peak(numbers_of_ok, device),

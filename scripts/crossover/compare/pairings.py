@@ -1,20 +1,22 @@
 """The one list of who is compared with whom: pairs of sides, by the axis on which they differ.
 
-Table `ratios` has a row for each pair of cells of a pairing, and table `crossovers` for each pairing and cost.
+Table `ratios` has a row for each pair of cells of a pairing, and table `crossovers` for each of its `costs`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial, reduce
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from crossover.compare.cells import SECONDS_PER_HOUR, hourly_price, numbers_of
-from crossover.compare.crossover import Crossover, crossover_of
+from crossover.compare.crossover import Crossover, crossover_of, spanned
 from crossover.compare.crossover_curve import Advantages, advantages_of_table
 from crossover.compare.intervals import CLOCK_RESOLUTION, RESOLUTIONS
 from crossover.compare.payback import startups_of
@@ -31,7 +33,7 @@ from crossover.config.words import (
     series_axes,
 )
 from crossover.tables.frames import at_common_points, first_row, on_all_cores
-from crossover.tables.registry import CELL_AXES
+from crossover.tables.registry import CELL_AXES, COSTS
 
 XAxes = Mapping[str, str]
 """The x axis of each study's crossovers."""
@@ -63,6 +65,12 @@ class Pairing:
     """One of `X_AXES`."""
     other_machine: str | None = None
     """The baseline's machine; None if it is that of the series."""
+    others: tuple[Pairing, ...] = ()
+    """Further estimates of the same crossovers, which differ only in the costs of their trials."""
+    has_crossovers: bool = True
+    """False for a pair that has ratios only."""
+    second_axis: bool = False
+    """True along the second axis of a study; the pair then has a crossover in time only."""
 
     @property
     def study(self) -> str:
@@ -112,11 +120,42 @@ class Pairing:
         """What `advantages` returned before: ratios, crossovers and corrections ask for the same."""
         return {}
 
+    @property
+    def _estimates(self) -> tuple[Pairing, ...]:
+        return (self, *self.others)
+
+    @property
+    def costs(self) -> list[str]:
+        """The costs in which the sides have a crossover: those with values; for a headline always the time."""
+        return [
+            cost
+            for cost in (COSTS if self.has_crossovers else ())
+            if not (self.second_axis and cost != "time")
+            and ((self.is_headline and cost == "time") or (self.contender and self.trials[cost].notna().any()))
+        ]
+
     def crossover(self, cost: str, x: str, together: int = 1) -> Crossover:
-        """The crossover in one of COSTS over column `x` of the trials; `together` is as for `Advantages`."""
+        """The crossover in one of COSTS over column `x` of the trials, covering all estimates.
+
+        `together` is as for `Advantages`.
+        """
         if self.contender is None:
             return Crossover("no_accelerator")
-        return crossover_of(replace(self.advantages(cost, x), together=together))
+        crossovers = [crossover_of(replace(each.advantages(cost, x), together=together)) for each in self._estimates]
+        return reduce(partial(spanned, by_bracket=self.least_trials(cost) == 1), crossovers)
+
+    def p_value(self, cost: str) -> float | None:
+        """The p-value of the hypothesis that the sides do not differ anywhere, from the estimate that differs least.
+
+        It is NaN if there are no intervals, and None if no size has a cost on both sides.
+        """
+        of_estimates = [estimate.advantages(cost, self.x_axis) for estimate in self._estimates]
+        return max((advantages.p_value() for advantages in of_estimates if len(advantages.sizes)), default=None)
+
+    def least_trials(self, cost: str) -> int:
+        """The smallest number of trials with a cost, of a side at a point; 0 without any."""
+        cells = zip(self.trials[self.x_axis].tolist(), self.trials["side"].tolist(), strict=True)
+        return min(Counter(compress(cells, self.trials[cost].notna().tolist())).values(), default=0)
 
     def signs(self, together: int) -> dict[float, float]:
         """By point with times on both sides: 1 where the contender is significantly faster, -1 where slower, else 0."""
@@ -132,10 +171,15 @@ def pairings(
 ) -> Iterator[Pairing]:
     """All pairings but those of devices at their best: of devices, of settings, of protocols, then of machines.
 
-    Over numbers of cores, only devices have crossovers; other sides are then paired over the size. The arguments are as
-    for `with_costs`.
+    Over numbers of cores, only devices have crossovers; other sides are then paired over the size, for their ratios.
+    The arguments are as for `with_costs`.
     """
-    priced = with_costs(measurements, prices, runs)
+    for pairing in _pairings(with_costs(measurements, prices, runs), x_axes):
+        along_study = pairing.x_axis == x_axes[pairing.study]
+        yield replace(pairing, has_crossovers=along_study and pairing.pair not in ("settings", "protocol"))
+
+
+def _pairings(priced: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
     studies = [(x_axes[str(study)], rows) for study, rows in priced.groupby("study", sort=False)]
     for x_axis, rows in studies:
         yield from _over_threads(rows) if x_axis == CPU_THREADS else _devices(rows, x_axis)

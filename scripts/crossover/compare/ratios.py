@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from crossover.compare.cells import numbers_of, rows_of_cells
+from crossover.compare.cells import MeansOfCells, cell_key, numbers_of, rows_of_cells
 from crossover.compare.intervals import Interval, SampleMean, columns_of, ratio_of, sure_signs
 from crossover.compare.pairings import Pairing
 from crossover.compare.payback import Jobs, payback, startups_of
@@ -23,6 +23,7 @@ class Times(NamedTuple):
     """The times of a cell's ok trials, of which there is at least one."""
 
     steps: SampleMean
+    """ln(seconds per step)."""
     jobs: Jobs
     """The trials with a known start-up."""
     parameters: float
@@ -31,13 +32,16 @@ class Times(NamedTuple):
 
 
 def ratios_of(
-    measurements: pd.DataFrame, pairs: Iterable[Pairing], together: Mapping[str, int] | None = None
+    measurements: pd.DataFrame,
+    means: MeansOfCells,
+    pairs: Iterable[Pairing],
+    together: Mapping[str, int] | None = None,
 ) -> pd.DataFrame:
-    """One row per pair of cells of the pairings that both have times in `measurements`.
+    """One row per pair of cells of the pairings that both have times in `measurements`, whose means are in `means`.
 
     A payback is given where a step is significantly faster, corrected for the number of comparisons of the study.
     """
-    cells = _cells(measurements)
+    cells = _cells(measurements, means)
     rows: dict[tuple[str, Cell, Cell], dict[str, Any]] = {}
     for pairing in pairs:
         compared = [sides for sides in pairing.cells() if {*sides[1:]} <= cells.keys()]
@@ -58,7 +62,7 @@ def ratios_of(
     return table_of("ratios", list(rows.values()))
 
 
-def _cells(measurements: pd.DataFrame) -> dict[Cell, Times]:
+def _cells(measurements: pd.DataFrame, means: MeansOfCells) -> dict[Cell, Times]:
     """The times of each cell that has times."""
     axes = {axis: measurements[axis].to_numpy(object) for axis in CELL_AXES}
     is_ok = (measurements["status"] == "ok").to_numpy(bool)
@@ -72,7 +76,7 @@ def _cells(measurements: pd.DataFrame) -> dict[Cell, Times]:
         count = threads[rows[0]]
         if len(ok):
             cells[key] = Times(
-                SampleMean.of_times(times_s[ok].tolist()),
+                means[cell_key(key.values)]["time"],
                 Jobs(startups_s[started].tolist(), times_s[started].tolist()),
                 np.fmax.reduce(counts[rows]),
                 int(count) if is_cpu(key.device) and not np.isnan(count) else None,

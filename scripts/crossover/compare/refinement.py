@@ -19,7 +19,7 @@ from crossover.compare.best import (
     of_own_grid,
 )
 from crossover.compare.crossover import Crossover
-from crossover.compare.lines import Interpolation
+from crossover.compare.crossovers import Interpolation
 from crossover.compare.pairings import Pairing, XAxes, pairings
 from crossover.config.studies import Cell, Refinement
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES
@@ -198,7 +198,7 @@ def plan_stage(
     idle = {study for study in studies_with_idle_size(timed) if X_AXES[x_axes[study]] == "size"}
     timed, all_trials = (rows[~rows["study"].isin(idle)] for rows in (timed, measurements))
     for pairing in pairings(timed, x_axes):
-        is_asked = pairing.pair in refinements[pairing.study].pairs and pairing.x_axis == x_axes[pairing.study]
+        is_asked = pairing.pair in refinements[pairing.study].pairs and pairing.has_crossovers
         if not is_asked or pairing.contender is None or not (pairing.is_headline or pairing.pair != "device"):
             continue
         plan, _ = decide(pairing)

@@ -1,9 +1,10 @@
-"""Compute the tables of a run: statistics, then claims, then answers."""
+"""Compute the tables of a run: one step per table."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import pandas as pd
 
 from crossover.compare.best import best_series, of_own_grid, standings_of
 from crossover.compare.cells import means_of, summarise
-from crossover.compare.lines import Line, lines_of, table_of_lines
-from crossover.compare.pairings import pairings
+from crossover.compare.crossovers import crossovers_of
+from crossover.compare.pairings import Pairing, pairings
 from crossover.compare.payback import STARTUP_COLUMNS
 from crossover.compare.ratios import ratios_of
 from crossover.config.figure_kinds import asks_for_crossovers
@@ -65,66 +66,63 @@ def analyse(
     of `cells`. Series are in the order of the study, by which one of them is the first.
     """
     candidates = {name: study for name, study in studies.items() if study.candidates}
-    all_trials = with_parameters(_in_study_order(measurements, studies).reset_index(drop=True))
-    measurements = of_own_grid(all_trials, candidates)
-    studies = with_x_axes(studies, measurements)
-    # With the other columns, selecting the rows of each pair would take seconds.
-    all_compared = _with_plain_texts(all_trials[COMPARED])
-    compared = all_compared.loc[measurements.index]
-    first_points = {name: _first_points(study, measurements) for name, study in studies.items()}
-    roofs = table_of("roofs") if roofs is None else roofs
-    cells = with_roofs(summarise(measurements, first_points if grids_known else {}, prices), measurements, roofs)
-    classes = {name: study.quality.classes if study.quality else None for name, study in studies.items()}
+    with_candidates = with_parameters(_in_study_order(measurements, studies).reset_index(drop=True))
+    trials = of_own_grid(with_candidates, candidates)
+    trials_there = agreeing(trials, references)
+    studies = with_x_axes(studies, trials)
     x_axes = {name: study.x_axis for name, study in studies.items()}
     runs = {name: study.steps_per_run for name, study in studies.items()}
-    standings = standings_of(all_compared, candidates, x_axes)
-    added = all_compared.drop(measurements.index).reindex(columns=list(COLUMNS))
-    reference_trials = agreeing(measurements, references)
-    reference_ratios, estimates = compared_with_references(compared, reference_trials, x_axes, prices)
-    reference_cells = with_facts(summarise(reference_trials, prices=prices, origin="reference"), references)
-    bounds = bounds_of(cells, measurements, references, reference_trials)
-    idle = studies_with_idle_size(measurements)
+    means = means_of(with_candidates, prices) | means_of(trials_there, prices)
+
+    # Who is compared with whom. With the other columns, selecting the trials of each pair would take seconds.
+    all_compared = _with_plain_texts(with_candidates[COMPARED])
+    compared = all_compared.loc[trials.index]
+    pairs = [*pairings(compared, x_axes, prices, runs)]
+    at_best = [*best_series(all_compared, candidates, x_axes)]
+    ratios_there, pairs_there = compared_with_references(compared, trials_there, x_axes, means, prices)
+    crossing = [*pairs, *chain(*(series.pairings() for series in at_best)), *pairs_there]
+    crossing += _along_second_axes(compared, studies)
+    idle = studies_with_idle_size(trials)
+    crossing = [pair for pair in crossing if not (pair.study in idle and X_AXES[pair.x_axis] == "size")]
     ranked = {
         name: axis
         for name, axis in x_axes.items()
-        if asks_for_crossovers(studies[name].figures) and _is_true_axis(axis, name, idle)
+        if asks_for_crossovers(studies[name].figures) and not (name in idle and X_AXES[axis] == "size")
     }
-    pairs = [*pairings(compared, x_axes, prices, runs)]
-    at_best = [pairing for series in best_series(all_compared, candidates, x_axes) for pairing in series.pairings()]
-    own_lines = lines_of([*pairs, *at_best], x_axes)
-    lines, second_lines = (
-        [line for line in found if _is_true_axis(line.pairing.x_axis, line.pairing.study, idle)]
-        for found in ([*own_lines, *estimates], _second_lines(compared, studies))
-    )
+
+    # The tables without comparisons, or whose comparisons are corrected within them.
+    roofs = table_of("roofs") if roofs is None else roofs
+    grids = {name: _first_points(study, trials) for name, study in studies.items()} if grids_known else {}
+    cells = with_roofs(summarise(trials, means, grids), trials, roofs)
+    standings = standings_of(at_best)
+    added = all_compared.drop(trials.index).reindex(columns=list(COLUMNS))
+    reference_cells = with_facts(summarise(trials_there, means, origin="reference"), references)
+    classes = {name: study.quality.classes if study.quality else None for name, study in studies.items()}
     tables = run_tables(
-        measurements=measurements,
+        measurements=trials,
         roofs=roofs,
-        cells=with_cell_columns(with_bottlenecks(cells, measurements), standings, CANDIDATES),
-        candidate_cells=with_cell_columns(summarise(added, prices=prices, origin="candidates"), standings, CANDIDATES),
+        cells=with_cell_columns(with_bottlenecks(cells, trials), standings, CANDIDATES),
+        candidate_cells=with_cell_columns(summarise(added, means, origin="candidates"), standings, CANDIDATES),
         reference_cells=reference_cells,
-        ratios=_joined(ratios_of(compared, [pair for pair in pairs if pair.study not in ranked]), reference_ratios),
-        quality=quality_table(trainings, classes),
         searched_cells=searches,
-        means=means_of(all_trials, prices) | means_of(reference_trials, prices),
+        quality=quality_table(trainings, classes),
+        means=means,
     )
+
+    # The comparisons of a study are corrected for their number, which depends on the ratios without a crossover.
+    unranked = [pair for pair in pairs if pair.study not in ranked]
+    uncorrected = replace(tables, ratios=_joined(ratios_of(compared, means, unranked), ratios_there))
     together = {
-        name: together_of(
-            tables.of_study(name),
-            name,
-            study,
-            [line for line in (*lines, *second_lines) if line.pairing.study == name],
-        )
+        name: together_of(uncorrected.of_study(name), study, [pair for pair in crossing if pair.study == name])
         for name, study in studies.items()
     }
+    bounds = bounds_of(cells, trials, references, trials_there)
     tables = replace(
         tables,
-        ratios=_joined(ratios_of(compared, pairs, together), reference_ratios, bounds),
-        crossovers=_joined(
-            table_of_lines(lines, together),
-            table_of_lines(second_lines, together).assign(second_axis=True),
-        ),
-        machines=machines_of(_joined(cells, reference_cells), tables.means, ranked, runs, together),
-        latencies=latencies_of(measurements, together),
+        ratios=_joined(ratios_of(compared, means, pairs, together), ratios_there, bounds),
+        crossovers=crossovers_of(crossing, together),
+        machines=machines_of(_joined(cells, reference_cells), means, ranked, runs, together),
+        latencies=latencies_of(trials, together),
     )
     tables = replace(tables, claims=with_caveats(check_claims(studies, tables, together), studies, tables))
     return replace(tables, answers=answers_of(tables, studies, together, (prices or {}).get("currency")))
@@ -150,29 +148,23 @@ def _joined(first: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([first, *others_with_rows], ignore_index=True) if others_with_rows else first
 
 
-def _is_true_axis(x_axis: str, study: str, idle: Collection[str]) -> bool:
-    """False over a size that changes nothing; `idle` are the studies with such a size."""
-    return not (study in idle and X_AXES[x_axis] == "size")
-
-
-def _second_lines(measurements: pd.DataFrame, studies: Mapping[str, Study]) -> list[Line]:
-    """Crossovers between devices along each study's second axis, without the points that refinement added.
+def _along_second_axes(trials: pd.DataFrame, studies: Mapping[str, Study]) -> list[Pairing]:
+    """Pairs of devices along each study's second axis, without the points that refinement added.
 
     If the x axis is the number of cores, the second axis is the size, and each number of cores is a baseline.
     """
     second = {name: axis for name, study in studies.items() if (axis := study.second_axis)}
     on_grid = []
     for name in second:
-        axis, points = _first_points(studies[name], measurements)
-        on_grid.append(measurements[(measurements["study"] == name) & measurements[axis].isin(points)])
+        axis, points = _first_points(studies[name], trials)
+        on_grid.append(trials[(trials["study"] == name) & trials[axis].isin(points)])
     over_cores = {name for name in second if studies[name].x_axis == CPU_THREADS}
     return [
-        line
-        for line in (lines_of(pairings(pd.concat(on_grid), second), second) if on_grid else [])
-        if line.cost == "time"
-        and line.pairing.pair == "device"
-        and line.pairing.other_machine is None
-        and (line.pairing.baseline == BASELINE or line.pairing.study in over_cores)
+        replace(pair, second_axis=True)
+        for pair in (pairings(pd.concat(on_grid), second) if on_grid else ())
+        if pair.pair == "device"
+        and pair.other_machine is None
+        and (pair.baseline == BASELINE or pair.study in over_cores)
     ]
 
 

@@ -12,8 +12,7 @@ from dataclasses import replace
 import pandas as pd
 
 from crossover.compare.intervals import FALSE_PER_STUDY, Interval, holm
-from crossover.compare.lines import Line
-from crossover.compare.pairings import REFERENCE
+from crossover.compare.pairings import REFERENCE, Pairing
 from crossover.config.claim_forms import RatioWithin
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.study import Study
@@ -29,27 +28,28 @@ from crossover.topics.latency.table import p_values_of_mistakes
 from crossover.topics.references.answers import elsewhere_ratios
 
 
-def together_of(tables: RunTables, name: str, study: Study, lines: Sequence[Line]) -> int:
+def together_of(tables: RunTables, study: Study, pairs: Sequence[Pairing]) -> int:
     """The number of comparisons for which to correct each of a study's.
 
-    `tables` are the study's, without crossovers and latencies, and with ratios that are not corrected. `lines` are
+    `tables` are the study's, without crossovers and latencies, and with ratios that are not corrected. `pairs` are
     those of its crossovers; estimates with GPUs measured elsewhere count only without a GPU here.
     """
     is_alone = all(map(is_cpu, tables.cells["device"]))
-    stated = [line for line in lines if is_alone or line.pairing.pair != REFERENCE]
+    stated = [pairing for pairing in pairs if is_alone or pairing.pair != REFERENCE]
     p_values = [
         *_of_crossovers(stated, study),
         *(_of_elsewhere(tables, study.x_axis) if is_alone else ()),
         *p_values_of_mistakes(tables.measurements),
-        *_of_claims(tables, name, study),
+        *_of_claims(tables, study),
         *[math.nan] * _others(tables, study),
     ]
     return holm(p_values)
 
 
-def _of_crossovers(lines: Sequence[Line], study: Study) -> Iterator[float]:
+def _of_crossovers(pairs: Sequence[Pairing], study: Study) -> Iterator[float]:
     if asks_for_crossovers(study.figures):
-        yield from (p_value for line in lines if (p_value := line.p_value()) is not None)
+        of_pairs = (pairing.p_value(cost) for pairing in pairs for cost in pairing.costs)
+        yield from (p_value for p_value in of_pairs if p_value is not None)
 
 
 def _of_elsewhere(tables: RunTables, x_axis: str) -> Iterator[float]:
@@ -57,7 +57,7 @@ def _of_elsewhere(tables: RunTables, x_axis: str) -> Iterator[float]:
         yield replace(ratio, mean=max(abs(ratio.mean) - on_other_hosts, 0.0)).p_value()
 
 
-def _of_claims(tables: RunTables, name: str, study: Study) -> Iterator[float]:
+def _of_claims(tables: RunTables, study: Study) -> Iterator[float]:
     """Claims about ratios that are no other comparison: how surely each lies on its side of the nearest limit."""
     for form in (claim.form for claim in study.claims):
         if not isinstance(form, RatioWithin) or rests_on_latencies(form):
@@ -65,7 +65,7 @@ def _of_claims(tables: RunTables, name: str, study: Study) -> Iterator[float]:
         for machine in tables.measurements["machine"].unique():
             of_machine = tables.measurements[tables.measurements["machine"] == machine]
             try:
-                ratio, _ = ratio_of_sides(form.of, form.over, name, on_all_cores(of_machine), study.steps_per_run)
+                ratio, _ = ratio_of_sides(form.of, form.over, study.name, on_all_cores(of_machine), study.steps_per_run)
             except NoFindingError:
                 continue
             if not isinstance(ratio, Interval):

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.compare.best import candidates_of, standings_of
+from crossover.compare.best import best_series, candidates_of, standings_of
 from crossover.compare.cells import summarise
-from crossover.compare.lines import crossovers_of
+from crossover.compare.crossovers import crossovers_of
 from crossover.compare.refinement import plan_stage
 from crossover.config.studies import Refinement
 from crossover.tables import registry
@@ -68,19 +68,21 @@ GRAPH: Times = {("cuda-graph", "cuda"): at(CANDIDATES.sizes, lambda _: 3e-4)}
 """With a CUDA graph, the GPU is faster above size 300."""
 
 
-def only_best(table: pd.DataFrame) -> dict[str, Any]:
-    (row,) = records(table[table["pair"] == "best"])
+def only_best(trials: pd.DataFrame) -> dict[str, Any]:
+    """The only crossover of devices at their best."""
+    (series,) = best_series(trials, {STUDY: CANDIDATES}, X)
+    (row,) = records(crossovers_of(series.pairings()))
     return row
 
 
 def candidates_in(trials: pd.DataFrame) -> pd.DataFrame:
-    standings = standings_of(trials, {STUDY: CANDIDATES}, X)
+    standings = standings_of(best_series(trials, {STUDY: CANDIDATES}, X))
     return candidates_of(run_tables(cells=with_cell_columns(summarise(trials), standings, registry.CANDIDATES)))
 
 
 def test_the_crossover_of_two_devices_at_their_best(rows: Any) -> None:
     """Size 400 is not used: the graph was not measured there, although it is in play at both neighbouring sizes."""
-    crossover = only_best(crossovers_of(rows({**PLAIN, **GRAPH}), X, candidates={STUDY: CANDIDATES}))
+    crossover = only_best(rows({**PLAIN, **GRAPH}))
     assert (crossover["status"], crossover["cost"], crossover["device"], crossover["baseline"]) == (
         "bracketed",
         "time",
@@ -98,7 +100,7 @@ def test_sizes_without_a_slow_candidate_count(rows: Any) -> None:
     """One core is four times slower at both sizes where it was measured, so 400 and 6400 count without it."""
     slow: Times = {("eager", "cpu-1"): at((100, 1600), lambda n: 4e-6 * n)}
     table = rows({**PLAIN, **slow})
-    crossover = only_best(crossovers_of(table, X, candidates={STUDY: CANDIDATES}))
+    crossover = only_best(table)
     assert crossover["crossover"] == pytest.approx(1000, rel=0.05)
     assert (crossover["bracket_low"], crossover["bracket_high"]) == (400, 1600)
     candidates = candidates_in(table)
@@ -132,7 +134,7 @@ def test_a_size_at_which_all_candidates_of_a_device_failed_is_not_used(rows: Any
     graph = {**GRAPH[("cuda-graph", "cuda")], 6400: None}
     eager = {**PLAIN[("eager", "cuda")], 6400: None}
     times = {**PLAIN, ("eager", "cuda"): eager, ("cuda-graph", "cuda"): graph}
-    crossover = only_best(crossovers_of(rows(times), X, candidates={STUDY: CANDIDATES}))
+    crossover = only_best(rows(times))
     assert (crossover["status"], crossover["bracket_low"], crossover["bracket_high"]) == ("bracketed", 100, 1600)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.compare.cells import summarise
+from crossover.compare.cells import means_of, summarise
 from crossover.tables.frames import records
 from crossover.tables.registry import MEMORY_PARTS
 
@@ -18,8 +18,9 @@ SPLIT = dict(zip(MEMORY_PARTS, (10, 20, 0, 30, 5, 35), strict=True))
 LOST: dict[str, Any] = {"status": "oom", "reason": "no memory", "step_time_s": None, "flag_names": None}
 
 
-def cells_of(*rows: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
-    return records(summarise(pd.DataFrame(rows), **more))
+def cells_of(*rows: dict[str, Any], prices: Any = None, **more: Any) -> list[dict[str, Any]]:
+    table = pd.DataFrame(rows)
+    return records(summarise(table, means_of(table, prices), **more))
 
 
 def trials(row: Row, column: str, *values: Any, **more: Any) -> list[dict[str, Any]]:

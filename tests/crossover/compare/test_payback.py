@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from crossover.compare.cells import means_of
 from crossover.compare.crossover_curve import advantages_of_table
 from crossover.compare.intervals import Interval
 from crossover.compare.pairings import pairings
@@ -127,7 +128,7 @@ def series(row: Row, speedups: Sequence[float], spreads: Sequence[float], seed: 
 
 
 def ratios(trials: pd.DataFrame) -> list[dict[str, Any]]:
-    return records(ratios_of(trials, pairings(trials, {"disc_depth": "size"})))
+    return records(ratios_of(trials, means_of(trials), pairings(trials, {"disc_depth": "size"})))
 
 
 def paid_back(rows: pd.DataFrame) -> dict[int, bool]:

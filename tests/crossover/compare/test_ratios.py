@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.compare.lines import crossovers_of
+from crossover.compare.cells import means_of
+from crossover.compare.crossovers import crossovers_of
 from crossover.compare.pairings import pairings
 from crossover.compare.ratios import ratios_of
 from crossover.tables.frames import records
@@ -17,7 +18,7 @@ Row = Callable[..., dict[str, Any]]
 
 def ratios(rows: list[dict[str, Any]], pair: str, x_axis: str = "size") -> list[dict[str, Any]]:
     table = pd.DataFrame(rows)
-    of_pairs = ratios_of(table, pairings(table, {row["study"]: x_axis for row in rows}))
+    of_pairs = ratios_of(table, means_of(table), pairings(table, {row["study"]: x_axis for row in rows}))
     return [ratio for ratio in records(of_pairs) if ratio["pair"] == pair]
 
 
@@ -104,8 +105,8 @@ def test_each_crossover_has_its_ratios(row: Row, x_axis: str) -> None:
     ]
     table, x_axes = pd.DataFrame(rows), {"disc_depth": x_axis}
     sides = ["pair", "machine", "device", "precision", "execution", "baseline", "baseline_machine", "contender"]
-    crossovers = crossovers_of(table, x_axes).query("cost == 'time'")
-    counts = ratios_of(table, pairings(table, x_axes)).groupby(sides).size()
+    crossovers = crossovers_of(pairings(table, x_axes)).query("cost == 'time'")
+    counts = ratios_of(table, means_of(table), pairings(table, x_axes)).groupby(sides).size()
     assert {counts[tuple(crossover)] for crossover in crossovers[sides].to_numpy()} == {2}
 
 

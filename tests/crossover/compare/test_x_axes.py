@@ -11,7 +11,8 @@ import pytest
 
 from crossover.compare.crossover import crossover_of
 from crossover.compare.crossover_curve import advantages_of_cells
-from crossover.compare.lines import crossovers_of
+from crossover.compare.crossovers import crossovers_of
+from crossover.compare.pairings import pairings
 from crossover.compare.refinement import plan_stage
 from crossover.config.studies import Refinement
 from crossover.tables.frames import records
@@ -56,7 +57,7 @@ def over_cores(row: Row) -> Callable[..., list[dict[str, Any]]]:
 
 
 def test_a_crossover_over_batches_and_its_series(over_batches: Any) -> None:
-    rows = records(crossovers_of(pd.DataFrame(over_batches((2, 3))), {STUDY: "batch_size"}))
+    rows = records(crossovers_of(pairings(pd.DataFrame(over_batches((2, 3))), {STUDY: "batch_size"})))
     assert [(row["size"], row["batch_size"], row["status"]) for row in rows] == [
         (2, None, "bracketed"),
         (3, None, "bracketed"),
@@ -78,7 +79,9 @@ def test_refinement_adds_batches_in_the_bracket(over_batches: Any) -> None:
 
 
 def test_a_crossover_over_the_cores_of_the_cpu(over_cores: Any) -> None:
-    (row,) = records(crossovers_of(pd.DataFrame(over_cores("cpu-1", "cpu-4", "cpu-8")), {STUDY: "cpu_threads"}))
+    (row,) = records(
+        crossovers_of(pairings(pd.DataFrame(over_cores("cpu-1", "cpu-4", "cpu-8")), {STUDY: "cpu_threads"}))
+    )
     assert (row["status"], row["baseline"], row["contender"]) == ("reversed", "cpu", "cuda")
     assert row["crossover"] == pytest.approx(6, rel=0.02)
     assert (row["bracket_low"], row["bracket_high"]) == (4, 8)
@@ -87,7 +90,9 @@ def test_a_crossover_over_the_cores_of_the_cpu(over_cores: Any) -> None:
 
 
 def test_a_gpu_faster_than_all_cores_has_no_crossover(over_cores: Any) -> None:
-    (row,) = records(crossovers_of(pd.DataFrame(over_cores("cpu-1", "cpu-2", all_cores=4)), {STUDY: "cpu_threads"}))
+    (row,) = records(
+        crossovers_of(pairings(pd.DataFrame(over_cores("cpu-1", "cpu-2", all_cores=4)), {STUDY: "cpu_threads"}))
+    )
     assert (row["status"], row["crossover"], row["faster_from"]) == ("below_range", None, 1)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossover.compare.lines import crossovers_of
+from crossover.compare.crossovers import crossovers_of
+from crossover.compare.pairings import pairings
 from crossover.config.studies import Refinement
 from crossover.config.study import Study
 from crossover.errors import UserError
@@ -35,7 +36,7 @@ SIDES = {"of": {"device": "cpu"}, "over": {"device": "cuda"}}
 
 def tables_of(rows: Sequence[dict[str, Any]] | pd.DataFrame, trainings: pd.DataFrame | None = None) -> RunTables:
     measurements = pd.DataFrame(rows)
-    crossovers = crossovers_of(measurements, dict.fromkeys(measurements["study"], "parameters"))
+    crossovers = crossovers_of(pairings(measurements, dict.fromkeys(measurements["study"], "parameters")))
     trained = {} if trainings is None else {"quality": quality_table(trainings, {})}
     return run_tables(measurements=measurements, crossovers=crossovers, **trained)
 

@@ -38,7 +38,8 @@ def ranked(
         for trial, time_s in enumerate(times_s, 1)
     ]
     columns = pd.DataFrame(rows)
-    return machines_of(summarise(columns, prices=prices), means_of(columns, prices), {STUDY: "size"}, {STUDY: steps})
+    means = means_of(columns, prices)
+    return machines_of(summarise(columns, means), means, {STUDY: "size"}, {STUDY: steps})
 
 
 def test_a_ranking_turns_only_the_columns_that_it_reads_into_records(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,9 @@ import pandas as pd
 import pytest
 
 from crossover import thresholds as thresholds_reader
-from crossover.compare.cells import summarise
+from crossover.compare.cells import means_of, summarise
+from crossover.compare.crossovers import crossovers_of
 from crossover.compare.intervals import t_quantile
-from crossover.compare.lines import crossovers_of
 from crossover.compare.pairings import pairings
 from crossover.compare.ratios import ratios_of
 from crossover.report.report import Run, write_report
@@ -498,12 +498,12 @@ class TestThresholds:
         for _ in range(60):
             scattered = cells.assign(step_time_s=np.exp(random.normal(0, spread, len(cells))))
             x_axes = {STUDY: "size"}
-            crossovers = crossovers_of(scattered, x_axes)
+            crossovers = crossovers_of(pairings(scattered, x_axes))
             like = replace(
                 cpu_alone,
                 measurements=scattered,
                 crossovers=crossovers,
-                ratios=ratios_of(scattered, pairings(scattered, x_axes)),
+                ratios=ratios_of(scattered, means_of(scattered), pairings(scattered, x_axes)),
             )
             (series,) = thresholds_of(like, "today")["thresholds"]
             assert series["single_trial"] == single_trial

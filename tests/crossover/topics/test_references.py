@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from crossover.compare.cells import means_of
 from crossover.compare.crossover import Crossover, spanned
 from crossover.topics.references.table import compared_with_references
 
@@ -101,11 +102,11 @@ def test_a_crossover_with_a_reference_has_estimates_for_this_cpu_and_for_other_h
     )
     here, there = (trials[trials["machine"] == "here"], trials[trials["machine"] != "here"])
     x_axes = {str(trials["study"].iloc[0]): "size"}
-    _, (line,) = compared_with_references(here, there, x_axes)
+    _, (pair,) = compared_with_references(here, there, x_axes, means_of(trials))
 
-    assert (line.cost, line.pairing.baseline_machine, line.pairing.series["machine"]) == ("time", "here", "h100")
+    assert (pair.costs, pair.baseline_machine, pair.series["machine"]) == (["time"], "here", "h100")
     of_hosts = [1, math.exp(-1.96 * 0.13), math.exp(1.96 * 0.13)]
-    gpu_s = [estimate.trials.query("side == 'cuda'")["time"].tolist() for estimate in (line.pairing, *line.others)]
+    gpu_s = [estimate.trials.query("side == 'cuda'")["time"].tolist() for estimate in (pair, *pair.others)]
     assert gpu_s == [pytest.approx([scale * factor] * 2) for scale in (2, 1) for factor in of_hosts]
-    cpu_s = [estimate.trials.query("side == 'cpu'")["time"].tolist() for estimate in (line.pairing, *line.others)]
+    cpu_s = [estimate.trials.query("side == 'cpu'")["time"].tolist() for estimate in (pair, *pair.others)]
     assert cpu_s == [[4.0, 4.0]] * 6

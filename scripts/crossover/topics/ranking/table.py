@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.compare.cells import MILLION, CostMeans, cell_key
+from crossover.compare.cells import MILLION, CostMeans, MeansOfCells, cell_key
 from crossover.compare.intervals import ENDS, ONE_TRIAL_LEAD, RESOLUTIONS, Interval, SampleMean, columns_of, t_quantile
 from crossover.compare.pairings import XAxes
 from crossover.compare.shrinkage import with_shared_spread
@@ -45,7 +45,7 @@ def ranking_axes(x_axis: str) -> list[str]:
 
 def machines_of(
     cells: pd.DataFrame,
-    means: Mapping[tuple[Any, ...], CostMeans],
+    means: MeansOfCells,
     x_axes: XAxes,
     steps_per_run: Mapping[str, Any],
     together: Mapping[str, int] | None = None,
@@ -68,7 +68,7 @@ def machines_of(
 
 
 def _ranked_series(
-    line: pd.DataFrame, means: Mapping[tuple[Any, ...], CostMeans], along: str, steps_per_run: Any, together: int
+    line: pd.DataFrame, means: MeansOfCells, along: str, steps_per_run: Any, together: int
 ) -> Iterator[Row]:
     cells = [(row, means[cell_key(row)]) for row in records(line)]
     by_money = len({(row["machine"], row["device"]) for row, costs in cells if MONEY in costs}) > 1

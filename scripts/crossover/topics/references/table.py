@@ -9,14 +9,14 @@ from statistics import geometric_mean
 
 import pandas as pd
 
+from crossover.compare.cells import MeansOfCells
 from crossover.compare.intervals import Interval, interval_of, time_over_trials
-from crossover.compare.lines import Line
 from crossover.compare.pairings import REFERENCE, Pairing, XAxes, pairings, with_costs
 from crossover.compare.ratios import ratios_of
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
 from crossover.tables.frames import records
 from crossover.tables.reference_files import KEPT, Reference
-from crossover.tables.registry import CELL_AXES, COSTS
+from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import table_of
 
 SHARED = [axis for axis in CELL_AXES if axis not in ("machine", "device")]
@@ -31,13 +31,18 @@ def agreeing(measurements: pd.DataFrame, references: Sequence[Reference]) -> pd.
 
 
 def compared_with_references(
-    measurements: pd.DataFrame, rows: pd.DataFrame, x_axes: XAxes, prices: Mapping[str, float] | None = None
-) -> tuple[pd.DataFrame, list[Line]]:
-    """Rows of table `ratios` with pair `reference`, and the lines of crossovers with the same pair.
+    measurements: pd.DataFrame,
+    rows: pd.DataFrame,
+    x_axes: XAxes,
+    means: MeansOfCells,
+    prices: Mapping[str, float] | None = None,
+) -> tuple[pd.DataFrame, list[Pairing]]:
+    """Rows of table `ratios` with pair `reference`, and the pairings of that name that have crossovers.
 
     The ratios are of times as measured: of a reference's accelerator and this machine's CPU, where machines are
     compared so, and of each device of this machine and the same device of the reference. `rows` is the result of
-    `agreeing`. There is one line per reference's accelerator, series and cost, with all estimates of its crossover.
+    `agreeing`, and `means` has the costs of all cells. There is one pairing per reference's accelerator and series,
+    with all estimates of its crossovers.
 
     The CPU launches the GPU's kernels, so the time of a GPU step depends on the CPU, above all if the step is small. A
     crossover is therefore computed from GPU times that are scaled by the ratio of the CPUs' times. Its interval also
@@ -54,23 +59,21 @@ def compared_with_references(
         and pairing.series["machine"] in names
         and pairing.baseline_machine not in names
     ]
-    ratios = ratios_of(joined, across)
+    ratios = ratios_of(joined, means, across)
     estimates = [
         with_costs(_on_other_hosts(trials, names, quantile), prices)
         for trials in (_beside_this_cpu(joined, ratios, x_axes), joined)
         for quantile in (0.0, -NORMAL_QUANTILE, NORMAL_QUANTILE)
     ]
     of_devices = [pairing for pairing in across if pairing.contender == pairing.device]
-    return ratios, [line for pairing in of_devices for line in _lines_of_estimates(pairing, estimates)]
+    return ratios, [_with_estimates(pairing, estimates) for pairing in of_devices]
 
 
-def _lines_of_estimates(pairing: Pairing, estimates: Sequence[pd.DataFrame]) -> Iterator[Line]:
-    """One line per cost that has values; the estimates differ from the trials of the pairing only in their times."""
+def _with_estimates(pairing: Pairing, estimates: Sequence[pd.DataFrame]) -> Pairing:
+    """The pairing with all estimates, which differ from its trials only in their costs."""
     index, side = pairing.trials.index, pairing.trials["side"]
     first, *others = [replace(pairing, trials=trials.loc[index].assign(side=side)) for trials in estimates]
-    for cost in COSTS:
-        if first.trials[cost].notna().any():
-            yield Line(first, cost, tuple(others))
+    return replace(first, others=tuple(others))
 
 
 def _beside(measurements: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
