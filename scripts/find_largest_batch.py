@@ -1,7 +1,7 @@
 """Find the largest batch of one cell that fits its device, time it, and write one JSON file.
 
     python scripts/find_largest_batch.py \\
-        '{"cell": {"workload": "disc_mlp", "size": 8}, "memory_limit": "1GiB"}' \\
+        '{"cell": {"workload": "disc_mlp", "size": 8}, "search": {"memory_limit": "1GiB"}}' \\
         --device=cpu --dataset=results/datasets/disc.safetensors --output=largest.json
 
 Each try is a separate process that builds the cell and runs three steps. The batch size doubles from `start` until a

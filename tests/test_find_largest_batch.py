@@ -57,11 +57,10 @@ def workflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def search(workflow: Path, output: Path, workload: str, size: int, memory_limit: str) -> dict[str, Any]:
-    limits = {"limit": 4096}  # a faulty search must not use up the machine's memory
+    limits = {"limit": 4096, "memory_limit": memory_limit}  # a faulty search must not use up the machine's memory
     job = {
         "cell": {"workload": workload, "size": size},
         "search": limits,
-        "memory_limit": memory_limit,
         "isolation": "server",
     }
     options = [json.dumps(job), "--device=cpu", "--cpu-threads=2", f"--dataset={workflow / 'points.safetensors'}"]

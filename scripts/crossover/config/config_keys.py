@@ -1,12 +1,11 @@
 """The keys of the config as pydantic models: allowed values, defaults and descriptions.
 
-Those of most numbers in `effort` and `largest_batch` are in studies.py.
+Those of the numbers in `effort` and `largest_batch` are in studies.py.
 """
 
 from __future__ import annotations
 
 import os
-from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from dataclasses import asdict, field
 from dataclasses import dataclass as plain_dataclass
@@ -43,7 +42,6 @@ from crossover.config.key_types import (
     problem,
 )
 from crossover.config.models import DEFAULT_BATCH_SIZE, DEFAULT_BATCH_SIZES, DEFAULT_SIZES, FORMS, MODES
-from crossover.config.options import memory_size
 from crossover.config.studies import PRESETS, BatchSearch, Effort, Refinement
 from crossover.config.study import DATA, Data, Study, XAxis
 from crossover.text import listed
@@ -150,27 +148,6 @@ class Prices(BaseModel):
 
     currency: Text | None = Field(
         default=None, description="Currency of the prices, shown in the report; null for none."
-    )
-
-
-def _is_memory_size(size: int | str) -> int | str:
-    try:
-        memory_size(str(size))
-    except ArgumentTypeError as error:
-        raise problem(str(error)) from None
-    return size
-
-
-@plain_dataclass(frozen=True)
-class LargestBatch(BatchSearch):
-    """The search for the largest batch."""
-
-    memory_limit: Annotated[Annotated[int, Field(strict=True)] | Text, AfterValidator(_is_memory_size)] | None = field(
-        default=None,
-        metadata={
-            "description": "Memory that a cell may use, in bytes or with a unit (8GB, 8GiB). Null allows 80 % of the "
-            "available memory on the CPU, and all memory of other devices."
-        },
     )
 
 
@@ -351,8 +328,8 @@ class ConfigKeys:
         "`cpu`, for a machine without an accelerator; `cuda`, `mps` or `xpu`, for one with one accelerator of this "
         "kind; `here`, for this machine where its device has no price; names of references; and `currency`.",
     )
-    largest_batch: LargestBatch = Field(
-        default_factory=LargestBatch,
+    largest_batch: BatchSearch = Field(
+        default_factory=BatchSearch,
         description="Search for the largest batch that fits, by `snakemake largest_batches` and for studies with "
         "`largest_batch`.",
     )

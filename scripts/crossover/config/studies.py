@@ -1,4 +1,4 @@
-"""Cells, and the numbers that a config sets: effort, refinement, search for the largest batch, trainings.
+"""Cells, and the numbers that a config sets: effort, refinement, search for the largest batch.
 
 Plain values without dependencies, which a measuring process can import quickly. `crossover.config.study` has the rest.
 """
@@ -203,16 +203,13 @@ class BatchSearch:
         ge=0,
         le=MOST,
     )
-
-
-@dataclass(frozen=True)
-class Trainings:
-    """Numbers of the trainings that compare the quality of models."""
-
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = CHECKED
-    epochs: int = number(1, "Passes over the training set.", ge=1, le=MOST_EPOCHS)
-    seeds: int = number(5, "Number of trainings of each model; an interval needs at least two.", ge=1, le=MOST_TRIALS)
-    test_share: float = number(0.33, "Share of the dataset's rows held out from training and predicted.", gt=0, lt=1)
+    memory_limit: int | str | None = field(
+        default=None,
+        metadata={
+            "description": "Memory that a cell may use, in bytes or with a unit (8GB, 8GiB). Null allows 80 % of the "
+            "available memory on the CPU, and all memory of other devices."
+        },
+    )
 
 
 @dataclass(frozen=True)

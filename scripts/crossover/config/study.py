@@ -1,14 +1,13 @@
 """A study: its keys with their limits, defaults and descriptions, its cells, and what follows from them.
 
-The numbers in `effort`, `refinement` and `quality` are described in studies.py.
+The numbers in `effort` and `refinement` are described in studies.py.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass as plain_dataclass
-from dataclasses import field, replace
+from dataclasses import replace
 from itertools import product
 from typing import Annotated, Any, Literal
 
@@ -34,6 +33,7 @@ from crossover.config.key_types import (
     Seconds,
     Set,
     Several,
+    Share,
     SizeName,
     Text,
     Trials,
@@ -49,13 +49,13 @@ from crossover.config.studies import (
     Cell,
     Effort,
     Refinement,
-    Trainings,
 )
 from crossover.config.words import BASELINE, CPU_THREADS, CUDA_GRAPH, HALF, PLAIN, X_AXES, is_cpu, threads_of_side
 from crossover.errors import UserError
 
 MOST_SAMPLES = 1_000_000_000_000
 
+EpochCount = Annotated[int, Field(strict=True, ge=1, le=MOST_EPOCHS)]
 XAxis = Annotated[str, OneOf(tuple(X_AXES))]
 X_AXIS = (
     "The x axis of figures and crossovers: `size`, `parameters`, `batch_size`, or `cpu_threads`, for the number of "
@@ -82,12 +82,17 @@ DATA = (
 )
 
 
-@plain_dataclass(frozen=True)
-class Quality(Trainings):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Quality:
     """The trainings that compare the quality of models."""
 
-    classes: TwoOrMore[Text] | None = field(
-        default=None, metadata={"description": "Names of the classes, in order; null for their numbers."}
+    epochs: EpochCount = Field(default=1, description="Passes over the training set.")
+    seeds: Trials = Field(default=5, description="Number of trainings of each model; an interval needs at least two.")
+    test_share: Share = Field(
+        default=0.33, description="Share of the dataset's rows held out from training and predicted."
+    )
+    classes: TwoOrMore[Text] | None = Field(
+        default=None, description="Names of the classes, in order; null for their numbers."
     )
 
 
@@ -140,7 +145,7 @@ class Candidates:
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
 class Epochs:
-    epochs: Annotated[int, Field(strict=True, ge=1, le=MOST_EPOCHS)] = Field(description="Epochs of the run.")
+    epochs: EpochCount = Field(description="Epochs of the run.")
     samples: Annotated[int, Field(strict=True, ge=1, le=MOST_SAMPLES)] = Field(
         description="Samples per epoch; the last batch may be smaller."
     )

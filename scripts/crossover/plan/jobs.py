@@ -85,9 +85,7 @@ class Jobs:
             latencies = {"latency_steps": study.latency_steps, "latency_mistakes": study.latency_mistakes}
             return {"seed": self.config.keys.seed, "effort": self._efforts[study.name], **latencies}
         if kind == "batch_try":
-            search = asdict(self.config.keys.largest_batch)
-            limit = {"memory_limit": search.pop("memory_limit")}
-            return {"seed": self.config.keys.seed, "search": search, **limit}
+            return {"seed": self.config.keys.seed, "search": asdict(self.config.keys.largest_batch)}
         quality = study.quality
         assert quality is not None
         return {"epochs": quality.epochs, "test_share": quality.test_share}

@@ -121,7 +121,7 @@ def test_cells_with_the_same_model_are_trained_once() -> None:
     }
     assert {(cell.protocol, cell.execution) for cell in cells} == {("resident", "eager")}
     assert study.cells(["cpu"]) == []
-    assert study.quality == Quality(2, 3)
+    assert study.quality == Quality(epochs=2, seeds=3)
     assert (trained_cells(STUDY, ["cpu"]), STUDY.quality) == ([], None)
 
 

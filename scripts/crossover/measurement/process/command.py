@@ -62,7 +62,7 @@ def read_job(kind: type[AnyJob], documentation: str | None, arguments: list[str]
             values[name] = made(nested, values.get(name, {}), name)
     if issubclass(kind, TryJob):
         cell["batch_size"] = values["search"].start
-        values["memory_limit_bytes"] = _bytes(values.get("memory_limit"))
+        values["memory_limit_bytes"] = _bytes(values["search"].memory_limit)
     values |= {**options, "cell": read_cell(cell, any_batch=issubclass(kind, TryJob))}
     values |= {"command": shlex.join(["python3", sys.argv[0], *arguments]), "code_version": code_version()}
     job = made(kind, values, "JOB")
@@ -86,7 +86,7 @@ def _bytes(limit: int | str | None) -> int | None:
     try:
         return None if limit is None else memory_size(str(limit))
     except argparse.ArgumentTypeError as error:
-        raise UserError(f"JOB.memory_limit: {error}") from None
+        raise UserError(f"search.memory_limit: {error}") from None
 
 
 def made(kind: type[Made], values: Any, where: str) -> Made:

@@ -145,8 +145,6 @@ class TryJob(Job):
     """The search to which the try belongs."""
     steps: int = 3
     """By step 2, optimizer state exists; by step 3, the heap is steady."""
-    memory_limit: int | str | None = None
-    """Bytes, or a number with a unit, from which the command sets the next field."""
     memory_limit_bytes: int | None = None
     """Limit on the memory of the device; None: no limit."""
     timed_batches: int = 0

@@ -40,7 +40,7 @@ JOBS = [
     TrialJob(**COMMON, **TRIAL),
     TrainingJob(**COMMON, epochs=2, test_share=0.25),
     TryJob(
-        **COMMON, search=BatchSearch(start=8), steps=1, memory_limit="2GiB", memory_limit_bytes=2**31, timed_batches=100
+        **COMMON, search=BatchSearch(start=8, memory_limit="2GiB"), steps=1, memory_limit_bytes=2**31, timed_batches=100
     ),
 ]
 
