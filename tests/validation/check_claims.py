@@ -12,6 +12,7 @@ import pandas as pd
 from crossover_coverage import medians
 from simulation import NOISES, Machine, crossing_at, simulate_cases, simulation_options
 
+from crossover.compare.cells import summarise
 from crossover.compare.crossovers import crossovers_of
 from crossover.compare.intervals import Floats
 from crossover.compare.pairings import pairings
@@ -71,7 +72,7 @@ def simulate_verdicts(case: ClaimCase, simulations: int, seed: int) -> list[str]
         machine.measure(sizes, case.trials)
         measurements = _measurements(medians(machine.samples))
         crossovers = crossovers_of(pairings(measurements, {CELL["study"]: "size"}))
-        measured = replace(tables, measurements=measurements, crossovers=crossovers)
+        measured = replace(tables, measurements=measurements, cells=summarise(measurements), crossovers=crossovers)
         verdicts.append(
             str(check_claims({CELL["study"]: study(name=CELL["study"], claims=[claim])}, measured)["verdict"].iloc[0])
         )

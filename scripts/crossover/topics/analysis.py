@@ -32,7 +32,6 @@ from crossover.tables.run_tables import RunTables, run_tables, table_of
 from crossover.topics.answers import answers_of
 from crossover.topics.bottlenecks.bounds import bounds_of, with_roofs
 from crossover.topics.bottlenecks.table import with_bottlenecks
-from crossover.topics.claims.caveats import with_caveats
 from crossover.topics.claims.table import check_claims
 from crossover.topics.correction import together_of
 from crossover.topics.latency.table import latencies_of
@@ -124,7 +123,7 @@ def analyse(
         machines=machines_of(_joined(cells, reference_cells), means, ranked, runs, together),
         latencies=latencies_of(trials, together),
     )
-    tables = replace(tables, claims=with_caveats(check_claims(studies, tables, together), studies, tables))
+    tables = replace(tables, claims=check_claims(studies, tables, together))
     return replace(tables, answers=answers_of(tables, studies, together, (prices or {}).get("currency")))
 
 

@@ -24,7 +24,7 @@ from crossover.topics.asked import asked_answers
 from crossover.topics.bottlenecks.answers import bottleneck_answers
 from crossover.topics.candidates import best_answers
 from crossover.topics.caveats import by_importance
-from crossover.topics.comparisons import comparison_answers, without_accelerator
+from crossover.topics.comparisons import comparison_answers, cpu_answers
 from crossover.topics.crossovers.answers import LEADS, crossover_answers
 from crossover.topics.largest_batch import largest_batch_answers
 from crossover.topics.loading import transfer_answers
@@ -32,7 +32,13 @@ from crossover.topics.memory.answers import Memory, memory_answers
 from crossover.topics.payback import payback_answers
 from crossover.topics.quality.answers import quality_answer
 from crossover.topics.ranking.answers import Ranking, ranking_answers
-from crossover.topics.references.answers import Reference, bound_answers, elsewhere_answers, reference_answers
+from crossover.topics.references.answers import (
+    Reference,
+    bound_answers,
+    elsewhere_answers,
+    reference_answers,
+    set_up_answers,
+)
 from crossover.topics.references.table import host_paces
 from crossover.topics.wording import points_text
 
@@ -136,6 +142,7 @@ def by_relevance(tables: RunTables, spec: Study) -> RunTables:
 
 
 def _study_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
+    """The answers of a study on its times and on its trained models, then those that every study gets."""
     answers = _time_answers(tables, spec, together) if (tables.cells["trials"] > 0).any() else []
     if len(tables.quality):
         answers.append(quality_answer(tables.quality))
@@ -143,8 +150,55 @@ def _study_answers(tables: RunTables, spec: Study, together: int) -> list[Answer
         answers.insert(0, _missing_answer(tables.cells, spec))
     if batch := _requested_batch(spec):
         answers = [_of_batch(answer, batch) if answer.main else answer for answer in answers]
-    answers += bottleneck_answers(tables.cells, spec.x_axis)
-    return [*answers, *memory_answers(tables.cells), *largest_batch_answers(tables.searched_cells)]
+    return [
+        *answers,
+        *bottleneck_answers(tables.cells, spec.x_axis),
+        *memory_answers(tables.cells),
+        *largest_batch_answers(tables.searched_cells),
+    ]
+
+
+def _time_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
+    """What the study asks; else its crossovers, if its figures show any, or its comparisons."""
+    if spec.asks is not None:
+        others = _time_answers(tables, replace(spec, asks=None), together)
+        return [*asked_answers(tables, spec.asks, together), *(replace(answer, main=False) for answer in others)]
+    idle = _idle_size_answers(tables)
+    if idle and X_AXES[spec.x_axis] == "size":
+        return [*idle, *comparison_answers(_at_one_size(tables), spec, together)]
+    if asks_for_crossovers(spec.figures):
+        return [*_crossing_answers(tables, spec, together), *idle]
+    is_alone = all(map(is_cpu, tables.cells["device"]))
+    beside = elsewhere_answers(tables, spec.x_axis, together) if is_alone else []
+    return [*comparison_answers(tables, spec, together), *beside, *idle]
+
+
+def _crossing_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
+    """The crossovers, and what explains or moves them."""
+    x_axis = spec.x_axis
+    crossovers = crossover_answers(tables, spec.steps_per_run)
+    is_alone = all(answer.status == "no_accelerator" for answer in crossovers if answer.main)
+    # Beside its only CPU, GPUs measured elsewhere have the estimates, which allow for that CPU.
+    is_ranked = not is_alone or tables.cells["machine"].nunique() > 1
+    return [
+        *(_without_accelerator(tables, x_axis, crossovers) if is_alone else crossovers),
+        *best_answers(tables, x_axis, together),
+        *payback_answers(tables, x_axis, has_run=spec.steps_per_run is not None),
+        *(ranking_answers(tables, x_axis) if is_ranked else []),
+        *transfer_answers(tables, x_axis, together),
+        *([] if is_alone else set_up_answers(tables, x_axis)),
+        *(elsewhere_answers(tables, x_axis, together) if is_alone else []),
+        *(bound_answers(tables, x_axis) if is_alone else []),
+    ]
+
+
+def _without_accelerator(tables: RunTables, x_axis: str, crossovers: Sequence[Answer]) -> list[Answer]:
+    """The estimates with GPUs measured elsewhere as the main answers; without any, what was measured here."""
+    elsewhere = reference_answers(tables, x_axis)
+    if elsewhere:
+        crossovers = [answer for answer in crossovers if answer.status != "no_accelerator"]
+    measured = [*crossovers, *cpu_answers(tables, x_axis)]
+    return [*elsewhere, *(replace(answer, main=answer.main and not elsewhere) for answer in measured)]
 
 
 def _requested_batch(spec: Study) -> str | None:
@@ -158,39 +212,6 @@ def _requested_batch(spec: Study) -> str | None:
 
 def _of_batch(answer: Answer, batch: str) -> Answer:
     return replace(answer, series=", ".join(filter(None, [batch, answer.series])))
-
-
-def _time_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
-    asks = spec.asks
-    for_figures = _answers_for_figures(tables, spec, together)
-    if asks is None:
-        return for_figures
-    return [*asked_answers(tables, asks, together), *(replace(answer, main=False) for answer in for_figures)]
-
-
-def _answers_for_figures(tables: RunTables, spec: Study, together: int) -> list[Answer]:
-    x_axis = spec.x_axis
-    idle = _idle_size_answers(tables)
-    if idle and X_AXES[x_axis] == "size":
-        return [*idle, *comparison_answers(_at_one_size(tables), spec, together)]
-    if not asks_for_crossovers(spec.figures):
-        beside = elsewhere_answers(tables, x_axis, together) if _is_cpu_alone(tables) else []
-        return [*comparison_answers(tables, spec, together), *beside, *idle]
-    crossovers: Sequence[Answer] = crossover_answers(tables, spec.steps_per_run)
-    paybacks = payback_answers(tables, x_axis, has_run=spec.steps_per_run is not None)
-    alone = all(answer.status == "no_accelerator" for answer in crossovers if answer.main)
-    elsewhere = reference_answers(tables, x_axis, accelerated=not alone)
-    if alone:
-        if elsewhere:
-            crossovers = [answer for answer in crossovers if answer.status != "no_accelerator"]
-        measured = [*crossovers, *without_accelerator(tables, x_axis)]
-        crossovers = [*elsewhere, *(replace(answer, main=answer.main and not elsewhere) for answer in measured)]
-        elsewhere = [*elsewhere_answers(tables, x_axis, together), *bound_answers(tables, x_axis)]
-    # Beside its only CPU, GPUs measured elsewhere have the estimates, which allow for that CPU.
-    is_ranked = not alone or tables.cells["machine"].nunique() > 1
-    ranking = ranking_answers(tables, x_axis) if is_ranked else []
-    further = [*paybacks, *ranking, *transfer_answers(tables, x_axis, together)]
-    return [*crossovers, *best_answers(tables, x_axis, together), *further, *elsewhere, *idle]
 
 
 def _idle_size_answers(tables: RunTables) -> list[IdleSize]:
@@ -212,10 +233,6 @@ def _at_one_size(tables: RunTables) -> RunTables:
     size = tables.cells["size"].min()
     parts = {name: getattr(tables, name) for name in ("cells", "ratios", "measurements")}
     return replace(tables, **{name: table[table["size"] == size] for name, table in parts.items()})
-
-
-def _is_cpu_alone(tables: RunTables) -> bool:
-    return all(map(is_cpu, tables.cells["device"]))
 
 
 def _missing_answer(cells: pd.DataFrame, spec: Study) -> Missing:

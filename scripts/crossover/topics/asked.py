@@ -18,7 +18,7 @@ from crossover.tables.registry import CELL_AXES, DETERMINISTIC, SERIES_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.text import percent_text
 from crossover.topics.answer import COMPARED, Comparison
-from crossover.topics.caveats import caveats_of, detectable
+from crossover.topics.caveats import basis, detectable
 from crossover.topics.claims.cell_claims import interval_of_ratio, ratio_of_sides
 from crossover.topics.claims.findings import NoFindingError
 from crossover.topics.wording import span_text
@@ -118,6 +118,5 @@ def _asked_answer(metric: str, shared: Mapping[str, Any], tables: RunTables, ask
         loser=names[1],
         device=side_word(shared["device"]),
         place=name_by(first_row(cells), [*varying(tables.cells, ["size"]), *alike]),
-        trials=trials,
-        caveats=[] if is_deterministic else caveats_of(cells),
+        **({"trials": trials} if is_deterministic else basis(trials, cells)),
     )

@@ -100,8 +100,3 @@ def _is_busy(cells: pd.DataFrame) -> bool:
 def basis(trials: int, cells: pd.DataFrame) -> dict[str, Any]:
     """The smallest number of trials of an answer, and its caveats: a single trial, and the flags of its cells."""
     return {"trials": trials, "caveats": [*(["one_trial"] if trials == 1 else []), *flags_of(cells)]}
-
-
-def caveats_of(cells: pd.DataFrame) -> list[str]:
-    """Caveats of an answer based on these cells: a single trial, and the cells' flags."""
-    return [*(["one_trial"] if (cells["trials"] == 1).any() else []), *flags_of(cells)]

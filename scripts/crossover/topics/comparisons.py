@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from crossover.compare.cells import cell_key
 from crossover.compare.choices import choose, fastest
 from crossover.compare.intervals import (
     INCONCLUSIVE,
@@ -16,6 +17,7 @@ from crossover.compare.intervals import (
     SampleMean,
     columns_of,
     interval_of,
+    ratio_of,
     time_over_trials,
 )
 from crossover.config.study import Study
@@ -26,8 +28,7 @@ from crossover.tables.registry import CELL_AXES, SERIES_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.text import cores_text, rate_text, seconds_text
 from crossover.topics.answer import Answer, Comparison, Ranged
-from crossover.topics.caveats import BASELINE_AXES, caveats_of, compared_ratio
-from crossover.topics.claims.cell_claims import speedup_of
+from crossover.topics.caveats import BASELINE_AXES, basis, compared_ratio
 from crossover.topics.latency.answers import latency_answers
 from crossover.topics.loading import loading_answers
 from crossover.topics.wording import capitalised, confidence_text, span_text
@@ -156,8 +157,7 @@ def _highest_throughput(cells: pd.DataFrame, measurements: pd.DataFrame, togethe
         status=status,
         **columns_of(rate, "samples_per_s{}"),
         place=name_by(cell, ["batch_size", *named]),
-        trials=cell["trials"],
-        caveats=caveats_of(pd.DataFrame([cell])),
+        **basis(cell["trials"], pd.DataFrame([cell])),
     )
 
 
@@ -185,8 +185,7 @@ def _fastest_setting(cells: pd.DataFrame, measurements: pd.DataFrame, together: 
         winner=name_by(best, named),
         loser=name_by(baseline, named),
         place=at_size,
-        trials=min(best["trials"], baseline["trials"]),
-        caveats=caveats_of(pd.DataFrame([best, baseline])),
+        **basis(min(best["trials"], baseline["trials"]), pd.DataFrame([best, baseline])),
     )
 
 
@@ -196,12 +195,11 @@ def _step_time(cell: Mapping[str, Any], place: str, device: str | None = None) -
         device=device or side_word(cell["device"]),
         **columns_of(interval_of(cell, "step_time{}_s"), "step_time{}_s"),
         place=place,
-        trials=cell["trials"],
-        caveats=caveats_of(pd.DataFrame([cell])),
+        **basis(cell["trials"], pd.DataFrame([cell])),
     )
 
 
-def without_accelerator(tables: RunTables, x_axis: str) -> list[StepTime]:
+def cpu_answers(tables: RunTables, x_axis: str) -> list[StepTime]:
     """The CPU's step time at both ends of each series; series closest to the baseline setting come first."""
     cells = (tables.cells if x_axis == CPU_THREADS else on_all_cores(tables.cells)).dropna(subset=["step_time_s"])
     axes = series_axes(x_axis)
@@ -232,10 +230,10 @@ def _ratios(tables: RunTables, together: int) -> list[Ratio]:
 
 def _ratio(row: dict[str, Any], tables: RunTables, varied_axes: Iterable[str], together: int) -> Ratio:
     ahead = row["ratio"] >= 1
-    baseline, contender = (
-        {axis: row[axis] for axis in CELL_AXES} | {"device": row[side]} for side in ("baseline", "contender")
+    contender, baseline = (
+        tables.means[cell_key(row | {"device": row[side]})]["time"] for side in ("contender", "baseline")
     )
-    ratio = speedup_of(baseline, contender, tables.measurements, together)
+    ratio = ratio_of(contender, baseline, together)
     names = side_word(row["contender"]), side_word(row["baseline"])
     seconds = row["contender_s"], row["baseline_s"]
     both = tables.rows_with("cells", [*SERIES_AXES, "size"], row)
@@ -247,6 +245,5 @@ def _ratio(row: dict[str, Any], tables: RunTables, varied_axes: Iterable[str], t
         loser=names[1] if ahead else names[0],
         winner_s=min(seconds),
         loser_s=max(seconds),
-        trials=row["trials"],
-        caveats=caveats_of(both[both["device"].isin([row["contender"], row["baseline"]])]),
+        **basis(row["trials"], both[both["device"].isin([row["contender"], row["baseline"]])]),
     )

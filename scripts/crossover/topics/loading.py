@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from crossover.compare.cells import cell_key
 from crossover.compare.intervals import (
     FASTER,
     INCONCLUSIVE,
@@ -15,6 +16,7 @@ from crossover.compare.intervals import (
     compared,
     decided,
     interval_of,
+    ratio_of,
     ratio_of_intervals,
 )
 from crossover.config.words import BASELINE, COPYING, DEVICES, FROM_HOST, PROTOCOLS, series_axes
@@ -24,8 +26,7 @@ from crossover.tables.registry import CELL_AXES, SERIES_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.text import number_text, percent_text, seconds_text
 from crossover.topics.answer import Comparison, Ranged
-from crossover.topics.caveats import caveats_of
-from crossover.topics.claims.cell_claims import speedup_of
+from crossover.topics.caveats import basis
 from crossover.topics.crossovers.sides import caveats_of_series
 from crossover.topics.wording import HOST_MEMORY, confidence_text, point_of, span_text
 
@@ -86,8 +87,8 @@ def loading_answers(tables: RunTables, together: int) -> list[Loading]:
 
 
 def _loading_share(row: dict[str, Any], tables: RunTables, varied_axes: Iterable[str], together: int) -> Loading:
-    resident = {axis: row[axis] for axis in CELL_AXES}
-    ratio = speedup_of(resident | {"protocol": row["baseline"]}, resident, tables.measurements, together)
+    resident, loaded = (tables.means[cell_key(cell)]["time"] for cell in (row, row | {"protocol": row["baseline"]}))
+    ratio = ratio_of(resident, loaded, together)
     value, low, high = (None if end is None else 1 - 1 / end for end in (ratio.mean, ratio.low, ratio.high))
     is_bound = low is not None and low > BOUND
     both = tables.rows_with("cells", [axis for axis in CELL_AXES if axis != "protocol"], row)
@@ -101,8 +102,7 @@ def _loading_share(row: dict[str, Any], tables: RunTables, varied_axes: Iterable
         "device": side_word(row["device"]),
         "resident_s": row["contender_s"],
         "from_host_s": row["baseline_s"],
-        "trials": row["trials"],
-        "caveats": caveats_of(both),
+        **basis(row["trials"], both),
     }
     return Copying(**about, protocol=row["baseline"]) if row["baseline"] in COPYING else Loading(**about)
 

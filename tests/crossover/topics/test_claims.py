@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crossover.compare.cells import summarise
 from crossover.compare.crossovers import crossovers_of
 from crossover.compare.pairings import pairings
 from crossover.config.studies import Refinement
@@ -38,7 +39,7 @@ def tables_of(rows: Sequence[dict[str, Any]] | pd.DataFrame, trainings: pd.DataF
     measurements = pd.DataFrame(rows)
     crossovers = crossovers_of(pairings(measurements, dict.fromkeys(measurements["study"], "parameters")))
     trained = {} if trainings is None else {"quality": quality_table(trainings, {})}
-    return run_tables(measurements=measurements, crossovers=crossovers, **trained)
+    return run_tables(measurements=measurements, cells=summarise(measurements), crossovers=crossovers, **trained)
 
 
 def claiming(form: dict[str, Any], name: str = "disc_depth", **keys: Any) -> dict[str, Study]:
@@ -57,7 +58,7 @@ def verdict(
     known_tables = tables if isinstance(tables, RunTables) else tables_of(tables)
     (finding,) = check_claims(claiming(form, **others), known_tables, together).to_dict("records")
     assert (finding["verdict"] in VERDICTS, finding["reason"] in REASONS) == (True, True)
-    return {str(name): None if pd.isna(value) else value for name, value in finding.items()}
+    return {str(name): None if np.ndim(value) == 0 and pd.isna(value) else value for name, value in finding.items()}
 
 
 @pytest.mark.parametrize("metric", MISTAKES)

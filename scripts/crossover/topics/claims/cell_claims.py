@@ -218,12 +218,3 @@ def _compare(form: SameQuality, trainings: pd.DataFrame, baseline: pd.DataFrame)
     if len(failed):
         return Finding("baseline_failed", place=_with_statuses(name, failed))
     return Finding("one_seed", mean, place=name)
-
-
-def speedup_of(
-    baseline: Mapping[str, Any], contender: Mapping[str, Any], rows: pd.DataFrame, together: int
-) -> Interval:
-    """Time of a baseline's cell over that of a contender's, given by their axes."""
-    of, over = (Side(axes, "step_time_s") for axes in (baseline, contender))
-    ratio, _ = ratio_of_sides(of, over, baseline["study"], rows)
-    return interval_of_ratio(ratio, together)

@@ -10,12 +10,15 @@ import pandas as pd
 from crossover.config.claim_forms import Claim, CrossoverBetween, Form, RatioWithin, SameQuality
 from crossover.config.study import Study
 from crossover.config.words import HERE
-from crossover.tables.frames import headline_rows, of_study, on_all_cores
+from crossover.tables.frames import headline_rows, of_study, on_all_cores, records
 from crossover.tables.labels import axis_label, side_word
+from crossover.tables.registry import DETERMINISTIC
 from crossover.tables.run_tables import RunTables, table_of
 from crossover.text import listed, place_text
+from crossover.topics.caveats import by_importance, flags_of
 from crossover.topics.claims.cell_claims import check_quality, check_ratio
-from crossover.topics.claims.findings import Finding, NoFindingError, axes_label, check_single, judge, pinned
+from crossover.topics.claims.findings import NO_DATA, Finding, NoFindingError, axes_label, check_single, judge, pinned
+from crossover.topics.crossovers.sides import caveats_of_series
 
 
 def check_claims(
@@ -31,8 +34,9 @@ def check_claims(
     tables = replace(tables, measurements=on_all_cores(tables.measurements))
     rows = []
     for study, claim in ((of, claim) for of in studies.values() for claim in of.claims):
-        for machine in machines_of(study.name, claim, tables):
-            finding = _check(study, claim, _of_machine(tables, machine), (together or {}).get(study.name, 1))
+        for machine in _machines(study.name, claim, tables):
+            of_machine = _of_machine(tables, machine)
+            finding, caveats = _check(study, claim, of_machine, (together or {}).get(study.name, 1))
             rows.append(
                 {
                     "study": study.name,
@@ -51,12 +55,13 @@ def check_claims(
                     "verdict": finding.verdict,
                     "reason": finding.reason,
                     "place": finding.place,
+                    "caveats": caveats,
                 }
             )
     return table_of("claims", rows)
 
 
-def machines_of(study: str, claim: Claim, tables: RunTables) -> list[str]:
+def _machines(study: str, claim: Claim, tables: RunTables) -> list[str]:
     """The machines on which a study's claim is checked, or HERE if the study was not measured."""
     studies = [study, getattr(claim.form, "study", None)]
     machines = [table.loc[table["study"].isin(studies), "machine"] for table in (tables.measurements, tables.quality)]
@@ -64,20 +69,38 @@ def machines_of(study: str, claim: Claim, tables: RunTables) -> list[str]:
 
 
 def _of_machine(tables: RunTables, machine: str) -> RunTables:
-    names = ("measurements", "crossovers", "quality")
+    names = ("measurements", "cells", "crossovers", "quality")
     parts = {name: (table := getattr(tables, name))[table["machine"] == machine] for name in names}
     return replace(tables, **parts)
 
 
-def _check(study: Study, claim: Claim, tables: RunTables, together: int) -> Finding:
+def _check(study: Study, claim: Claim, tables: RunTables, together: int) -> tuple[Finding, list[str]]:
+    """The finding, and its caveats by importance."""
     try:
         if isinstance(claim.form, CrossoverBetween):
-            return check_crossover(claim.form, study.name, tables.crossovers)
-        if isinstance(claim.form, RatioWithin):
-            return check_ratio(claim.form, study.name, tables.measurements, study.steps_per_run, together)
-        return check_quality(claim.form, study.name, tables.quality)
+            finding = check_crossover(claim.form, study.name, tables.crossovers)
+        elif isinstance(claim.form, RatioWithin):
+            finding = check_ratio(claim.form, study.name, tables.measurements, study.steps_per_run, together)
+        else:
+            finding = check_quality(claim.form, study.name, tables.quality)
+        caveats = [] if finding.verdict == NO_DATA else by_importance(_caveats(study.name, claim, tables))
     except NoFindingError as error:
-        return error.finding
+        return error.finding, []
+    return finding, caveats
+
+
+def _caveats(study: str, claim: Claim, tables: RunTables) -> list[str]:
+    """Those of the cells that a verdict rests on, without those on the number of trials, which its reason names."""
+    if isinstance(claim.form, CrossoverBetween):
+        (line,) = records(single_line(tables.crossovers, study, claim.form).to_frame().T)
+        return caveats_of_series(line, tables)
+    if not isinstance(claim.form, RatioWithin):
+        return []  # the quality of a trained model does not depend on the load
+    sides = claim.form.of, claim.form.over
+    if {side.metric for side in sides} <= DETERMINISTIC.keys():
+        return []
+    cells = on_all_cores(of_study(tables.cells, study))
+    return flags_of(pd.concat([pinned(cells, side.axes) for side in sides]))
 
 
 def _measure(form: Form) -> dict[str, str | None]:

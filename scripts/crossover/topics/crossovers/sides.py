@@ -68,10 +68,6 @@ def series_name(row: Mapping[str, Any], varied_axes: Sequence[str]) -> str:
     return name_by(row, [axis for axis in varied_axes if axis != row["pair"]])
 
 
-ONE_SIDED = ("below_range", "above_range", "edge_tie")
-"""Statuses of crossovers without a change of the faster side: at most one side is ever significantly faster."""
-
-
 def crossover_fields(row: Mapping[str, Any], contender: str, baseline: str) -> dict[str, Any]:
     """The fields of a crossover on its position, sides and caveats."""
     behind = row["status"] == "above_range"
@@ -133,41 +129,51 @@ def speedups_of(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
 
 
 def reach_of_lead(row: Mapping[str, Any], speedups: pd.Series, contender: str, baseline: str) -> dict[str, Any]:
-    """As `reach_of`. With ties at one end, the lead extends from the other end to the last size before the ties.
-
-    With ties at both, it holds at a size between them, `sure_low` and `sure_high`. Speed-ups are those of time only.
-    """
+    """As `reach_of`, from the speed-ups by position on the x axis."""
     if speedups.empty:
         return {}
-    ends = {"smallest": speedups.index.min(), "largest": speedups.index.max()}
-    if row["status"] == "multiple" and row["cost"] == "time":
-        return ends | _sides_of_lead(bool(speedups.iloc[-1] > 1), contender, baseline) | {"reach": ends["largest"]}
-    if row["status"] not in ONE_SIDED or (row["cost"] != "time" and row["status"] != "edge_tie"):
-        return ends
-    wins, to_the_end = row["status"] == "below_range", row["status"] == "above_range"
+    wins, lead = _lead(row, speedups)
+    sides = (contender, baseline) if wins else (baseline, contender)
+    named = dict(zip(("winner", "loser"), sides, strict=True)) if lead else {}
+    return {"smallest": speedups.index.min(), "largest": speedups.index.max()} | named | lead
+
+
+def _lead(row: Mapping[str, Any], speedups: pd.Series) -> tuple[bool, dict[str, Any]]:
+    """Whether the contender is the side that leads, and where; empty if neither leads."""
     if row["status"] == "edge_tie":
-        low, high = (row[f"crossover_{end}"] or row[f"bracket_{end}"] for end in ("low", "high"))
-        to_the_end = high is None
-        bound = low if to_the_end else high
-        sure = row["slower_up_to"] if row["faster_from"] is None else row["faster_from"]
-        wins = row["faster_from"] is not None if sure is not None else bool(speedups.get(bound, 0) > 1)
-        if bound not in speedups.index:  # ties at both ends have no bound
-            between = {"sure_low": sure, "sure_high": sure}
-            return ends if sure is None else ends | _sides_of_lead(wins, contender, baseline) | between
-        if sure is None and row["cost"] != "time":
-            return ends
-        unsure = row["caveat_at"]
-        speedups = speedups[speedups.index < min(unsure) if to_the_end else speedups.index > max(unsure)]
-        if speedups.empty:
-            return ends
-    ahead = speedups if wins else 1 / speedups
+        return _lead_beside_ties(row, speedups)
+    if row["cost"] != "time" or row["status"] not in ("multiple", "below_range", "above_range"):
+        return False, {}
+    if row["status"] == "multiple":
+        return bool(speedups.iloc[-1] > 1), {"reach": speedups.index.max()}
+    wins = row["status"] == "below_range"
+    return wins, _range_of_lead(row, speedups, wins=wins, to_the_end=not wins)
+
+
+def _lead_beside_ties(row: Mapping[str, Any], speedups: pd.Series) -> tuple[bool, dict[str, Any]]:
+    """With ties at one end, the lead extends from the other end to the last size before the ties.
+
+    With ties at both, it holds at a size between them, `sure_low` and `sure_high`.
+    """
+    low, high = (row[f"crossover_{end}"] or row[f"bracket_{end}"] for end in ("low", "high"))
+    to_the_end = high is None
+    bound = low if to_the_end else high
+    sure = row["slower_up_to"] if row["faster_from"] is None else row["faster_from"]
+    if bound not in speedups.index:  # ties at both ends have no bound
+        return row["faster_from"] is not None, {} if sure is None else {"sure_low": sure, "sure_high": sure}
+    if sure is None and row["cost"] != "time":
+        return False, {}
+    wins = bool(speedups[bound] > 1) if sure is None else row["faster_from"] is not None
+    unsure = row["caveat_at"]
+    led = speedups[speedups.index < min(unsure) if to_the_end else speedups.index > max(unsure)]
+    return wins, {} if led.empty else _range_of_lead(row, led, wins=wins, to_the_end=to_the_end)
+
+
+def _range_of_lead(row: Mapping[str, Any], led: pd.Series, *, wins: bool, to_the_end: bool) -> dict[str, Any]:
+    """The end of the lead beyond which the sides may cross and, for times, its lowest and highest speed-up."""
+    ahead = led if wins else 1 / led
     ratios = {"ratio_low": ahead.min(), "ratio_high": ahead.max()} if row["cost"] == "time" else {}
-    reach = speedups.index.max() if to_the_end else speedups.index.min()
-    return ends | _sides_of_lead(wins, contender, baseline) | {"reach": reach} | ratios
-
-
-def _sides_of_lead(wins: bool, contender: str, baseline: str) -> dict[str, Any]:
-    return {"winner": contender if wins else baseline, "loser": baseline if wins else contender}
+    return {"reach": led.index.max() if to_the_end else led.index.min()} | ratios
 
 
 def caveats_of_series(row: Mapping[str, Any], tables: RunTables) -> list[str]:

@@ -14,7 +14,7 @@ from crossover.tables.registry import CELL_AXES, METHODS
 from crossover.tables.run_tables import RunTables
 from crossover.text import number_text
 from crossover.topics.answer import Ranged, at_most
-from crossover.topics.caveats import caveats_of
+from crossover.topics.caveats import basis
 from crossover.topics.latency.table import LOWERS
 from crossover.topics.wording import off_text, span_text
 
@@ -81,8 +81,7 @@ def latency_answers(tables: RunTables) -> list[Latency]:
             "machine": machine,
             "series": machine if latencies["machine"].nunique() > 1 else "",
             "device": side_word(str(device)),
-            "trials": int(cell["trials"].min()),
-            "caveats": caveats_of(cell),
+            **basis(int(cell["trials"].min()), cell),
         }
         if mistakes["ratio_low"].isna().all():
             answers.append(Latency(**about, status=SINGLE_TRIAL))

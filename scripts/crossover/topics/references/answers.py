@@ -264,11 +264,9 @@ class Bound(Answer):
         return ["a limit by the rates measured there, not an estimate: a step launches many kernels"]
 
 
-def reference_answers(tables: RunTables, x_axis: str, *, accelerated: bool) -> Sequence[Answer]:
-    """Answers on crossovers of each reference's GPU with this CPU or, if `accelerated`, on ratios of like devices."""
+def reference_answers(tables: RunTables, x_axis: str) -> list[Reference]:
+    """Answers on crossovers of each reference's GPU with this CPU."""
     varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
-    if accelerated:
-        return _device_answers(tables, varied_axes, x_axis)
     crossovers = tables.crossovers[tables.crossovers["pair"] == REFERENCE]
     factors = host_factors(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axis)
     return [_reference_answer(row, tables, varied_axes, factors) for row in records(crossovers)]
@@ -313,8 +311,9 @@ def _speedups_of_both_estimates(row: dict[str, Any], tables: RunTables, gpu: str
     }
 
 
-def _device_answers(tables: RunTables, varied_axes: Sequence[str], x_axis: str) -> list[SetUp]:
+def set_up_answers(tables: RunTables, x_axis: str) -> list[SetUp]:
     """For each series and device, how much slower the device is here than the same kind of device of a reference."""
+    varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
     ratios = tables.ratios[
         (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] == tables.ratios["machine"])
     ]
