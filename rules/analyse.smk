@@ -4,8 +4,6 @@ from dataclasses import asdict
 
 from crossover.tables.run_tables import TABLES
 
-COMPUTING = ("config", "machine", "plan", "tables", "statistics", "claims", "answers")
-
 
 rule write_plan:
     input:
@@ -21,7 +19,7 @@ rule write_plan:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        code=get_code("config", "plan"),
+        code=get_analysis_code(),
         run=asdict(PLAN),
         # Without the key `name`, which only the export of a reference needs.
         config={key: value for key, value in CONFIG.complete.items() if key != "name"},
@@ -50,7 +48,7 @@ rule collect_measurements:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        code=get_code("config", "machine", "tables"),
+        code=get_analysis_code(),
         several_hosts=SEVERAL_HOSTS,
     message:
         "Collecting the rows of all trials"
@@ -107,7 +105,7 @@ rule analyse_run:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        code=get_code(*COMPUTING),
+        code=get_analysis_code(),
         several_hosts=SEVERAL_HOSTS,
     message:
         "Computing all tables of the run"

@@ -16,10 +16,15 @@ def get_file(path):
     return os.path.relpath(REPOSITORY / path)
 
 
-def get_code(*packages):
-    """A digest of the library's top level and of these packages, as a parameter: an edit re-runs the rule."""
-    folders = [REPOSITORY / "scripts/crossover" / package for package in (".", *packages)]
-    files = [file for folder in folders for file in sorted(folder.glob("*.py"))]
+@cache
+def get_analysis_code():
+    """A digest of the library without what only trials and datasets use, as a parameter: an edit analyses the run anew."""
+    library = REPOSITORY / "scripts/crossover"
+    files = (
+        file
+        for file in sorted(library.rglob("*.py"))
+        if file.relative_to(library).parts[0] not in ("measurement", "datasets")
+    )
     return get_digest(files)
 
 

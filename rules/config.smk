@@ -7,7 +7,7 @@ from crossover.plan.checks import check_config, notes_before_run, reference_fold
 from crossover.plan.jobs import Jobs
 from crossover.plan.keys import outdated_datasets, outdated_results, reasons_text
 from crossover.plan.rounds import Rounds
-from crossover.plan.run_plan import RunPlan, figures_of
+from crossover.plan.run_plan import RunPlan
 from crossover.plan.stages import REST
 from snakemake.dag import DAG
 
@@ -31,8 +31,6 @@ with one_line_errors():
     ROUNDS = Rounds(PLAN, JOBS.at_once)
     RESULTS = CONFIG.results
     SEVERAL_HOSTS = CONFIG.keys.cluster.several_hosts or MACHINE.elsewhere
-    # Pairs of a study and a kind of figure.
-    FIGURES = figures_of(PLAN, CONFIG, held_against=bool(REFERENCES))
     # Snakemake's own records may be missing, for example in a copy of the results.
     OUTDATED = outdated_results(Path(RESULTS), JOBS.key_of_result, JOBS.time_limit_s) if RUN.is_main else {}
     if RUN.is_main:

@@ -28,7 +28,7 @@ checkpoint plan_refinement:
     threads: JOBS.share
     params:
         **PLAN.refinement_params,
-        code=get_code("config", "plan", "tables", "statistics", "claims"),
+        code=get_analysis_code(),
         several_hosts=SEVERAL_HOSTS,
     message:
         "Planning stage {wildcards.stage} of the refinement of crossovers"
@@ -48,7 +48,7 @@ checkpoint plan_repeats:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        code=get_code("config", "plan", "tables"),
+        code=get_analysis_code(),
     message:
         "Looking for disturbed trials to measure again"
     script:

@@ -9,15 +9,14 @@ rule plot_figures:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
     output:
-        svg=[
-            report(
-                f"{RESULTS}/figures/{study}/{kind}.svg",
-                caption="../report/figure.rst",
-                category=study,
-                labels={"figure": kind.replace("_", " ")},
-            )
-            for study, kind in FIGURES
-        ],
+        # Which figures have data is known once the tables are.
+        folder=report(
+            directory(f"{RESULTS}/figures"),
+            patterns=["{study}/{kind}.svg"],
+            caption="../report/figure.rst",
+            category="{study}",
+            labels={"figure": "{kind}"},
+        ),
     log:
         f"{RESULTS}/logs/plot_figures.log",
     localrule: True
@@ -25,9 +24,10 @@ rule plot_figures:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        code=get_code(*COMPUTING, "figures"),
+        code=get_analysis_code(),
+        suffixes=[".svg"],
     message:
-        f"Drawing {len(FIGURES)} figures"
+        "Drawing the figures"
     script:
         "../scripts/plot_figures.py"
 
@@ -36,7 +36,7 @@ rule render_report:
     input:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
-        figures=rules.plot_figures.output.svg,
+        figures=rules.plot_figures.output.folder,
     output:
         **{name: f"{RESULTS}/{file}" for name, file in REPORT_FILES.items() if name != "report"},
         report=report(
@@ -52,7 +52,7 @@ rule render_report:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        code=get_code(*COMPUTING, "figures", "report"),
+        code=get_analysis_code(),
         page=get_page(),
         templates=get_file("report"),
     message:
@@ -66,8 +66,7 @@ rule export_figures:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
     output:
-        pdf=[f"{RESULTS}/figures/{study}/{kind}.pdf" for study, kind in FIGURES],
-        png=[f"{RESULTS}/figures/{study}/{kind}.png" for study, kind in FIGURES],
+        folder=directory(f"{RESULTS}/exported_figures"),
     log:
         f"{RESULTS}/logs/export_figures.log",
     localrule: True
@@ -75,9 +74,10 @@ rule export_figures:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
-        code=get_code(*COMPUTING, "figures"),
+        code=get_analysis_code(),
+        suffixes=[".pdf", ".png"],
     message:
-        f"Drawing {len(FIGURES)} figures as PDF and PNG"
+        "Drawing the figures as PDF and PNG"
     script:
         "../scripts/plot_figures.py"
 

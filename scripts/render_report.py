@@ -1,6 +1,5 @@
 """Write the report of a run, its summaries and its provenance."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,10 @@ from crossover.tables.frames import read_run
 snakemake: Any  # injected by Snakemake
 
 
-def render_report(path_to_plan: Path, paths_to_figures: Sequence[Path], templates: Path, results: Path) -> None:
+def render_report(path_to_plan: Path, folder_of_figures: Path, templates: Path, results: Path) -> None:
     """Write report.html, summaries, thresholds and provenance.json beside the tables in the results folder."""
     plan, tables = plan_file.read(path_to_plan), read_run(results)
-    shown = figures_of(tables, plan.studies)
-    figures = [path for path in paths_to_figures if (path.parent.name, path.stem) in shown]
+    figures = [folder_of_figures / study / f"{kind}.svg" for study, kind in figures_of(tables, plan.studies)]
     run = Run(tables, plan.studies, plan.config, figures, plan.note, problems=list_problems(tables))
     write_report(run, results, templates, handed_down_invocation())
 
@@ -29,7 +27,7 @@ if __name__ == "__main__":
     with logged(snakemake.log[0]), computing():
         render_report(
             path_to_plan=Path(snakemake.input.plan),
-            paths_to_figures=[Path(path) for path in snakemake.input.figures],
+            folder_of_figures=Path(snakemake.input.figures),
             templates=Path(snakemake.params.templates),
             results=Path(snakemake.output.report).parent,
         )

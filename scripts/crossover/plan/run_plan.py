@@ -1,4 +1,4 @@
-"""The cells, trials, trainings, searches and figures of a run, and the paths of their results."""
+"""The cells, trials, trainings and searches of a run, and the paths of their results."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 from crossover.config.config_keys import Configuration
 from crossover.config.studies import SEARCH_PATH, TRAINING_PATH, Cell, Refinement
-from crossover.config.study import Study, cells_of_candidates, effort_of, preview, study_of, trained_cells
-from crossover.config.words import AXES, BASELINE, CPU_THREADS, ENERGY_WINDOW_MIN_S, HERE, is_cpu, threads_of_side
+from crossover.config.study import Study, cells_of_candidates, preview, study_of, trained_cells
+from crossover.config.words import AXES, BASELINE, HERE, threads_of_side
 from crossover.config.workloads import workload_traits
-from crossover.plan.stages import has_other_sides, path_of_row, refinement_on, stages_of
+from crossover.plan.stages import path_of_row, refinement_on, stages_of
 
 Trial = tuple[Cell, int]
 """A cell and the number of its trial."""
@@ -244,27 +244,3 @@ class RunPlan:
     def _pattern(self, path: str) -> str:
         pattern = path if self.classes is None else path.replace("/{device}", "/{machine}/{device}")
         return f"{self.results}/{pattern}"
-
-
-def figures_of(plan: RunPlan, config: Configuration, held_against: bool = False) -> list[tuple[str, str]]:
-    """The figures of a run that may have data, each a study and a kind, in the order of the study's file.
-
-    `held_against`: whether the run is compared with a reference machine.
-    """
-    figures = []
-    for study in plan.studies:
-        if study.name not in plan.measured:
-            continue
-        devices = study.devices_among(plan.devices)
-        accelerated = any(not is_cpu(device) for device in devices)
-        long_enough = effort_of(study, config.effort).timed_min_s >= ENERGY_WINDOW_MIN_S
-        shown = {
-            "speedups": (accelerated or held_against) and BASELINE in devices,
-            "machines": held_against and study.x_axis != CPU_THREADS,
-            "map": accelerated and BASELINE in devices and study.second_axis is not None,
-            "precisions": has_other_sides(study.precisions, study.executions),
-            "host_share": accelerated,
-            "energy": config.keys.prices is not None or long_enough,
-        }
-        figures += [(study.name, kind) for kind in study.figures if shown.get(kind, True)]
-    return figures

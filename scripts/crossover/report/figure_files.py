@@ -15,7 +15,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from crossover.config.figure_kinds import FIGURE_KINDS
 from crossover.config.study import Study
-from crossover.drawing.style import blank_figure, use_style
+from crossover.drawing.style import use_style
 from crossover.drawing.view import Kind, StudyView, study_view
 from crossover.files import atomic_path
 from crossover.machine.threads import usable_cores
@@ -37,11 +37,12 @@ FIGURES: Mapping[str, Kind] = {
 
 
 def figures_of(tables: RunTables, studies: Mapping[str, Study]) -> list[tuple[str, str]]:
-    """The pairs of study and kind of figure that apply to the tables of a run."""
+    """The pairs of study and kind of figure with data in the tables of a run, in the order of the studies' files."""
     return [
         (name, kind)
         for name, spec in studies.items()
         for study_tables in [tables.of_study(name)]
+        if not study_tables.cells.empty
         for kind in spec.figures
         if FIGURES[kind].applies(study_tables)
     ]
@@ -77,10 +78,7 @@ def _save(
 ) -> list[Path]:
     study, kind = study_and_kind
     view = views[study]
-    if view.cells.empty:
-        figure = blank_figure(view.title, "Nothing of this study was measured.")
-    else:
-        figure = FIGURES[kind].draw(view)
+    figure = FIGURES[kind].draw(view)
     # With `layout="constrained"`, the figure would be laid out again for each format.
     if figure.axes:
         ConstrainedLayoutEngine().execute(figure)

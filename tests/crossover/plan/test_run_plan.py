@@ -9,7 +9,7 @@ import pytest
 from crossover.config.studies import PRESETS
 from crossover.plan import run_plan
 from crossover.plan.rounds import Rounds
-from crossover.plan.run_plan import RunPlan, cell_of_wildcards, figures_of
+from crossover.plan.run_plan import RunPlan, cell_of_wildcards
 from plans import CLASSES, ROOT, configured, planned
 
 STUDIES = ["disc_depth", "hsf_width"]
@@ -154,26 +154,3 @@ def test_only_a_large_grid_is_planned_round_by_round(
     priorities = {trial: rounds.priority({**trial[0].values, "trial": trial[1]}) for trial in run.trials_of_grid}
     second = [trial for trial in priorities if trial[1] == 2]
     assert rounds.last_of(2) == min(second, key=priorities.__getitem__)
-
-
-KINDS = ("times", "speedups", "precisions", "host_share", "memory", "energy")
-BOTH = ("cpu", "cuda")
-
-
-@pytest.mark.parametrize(
-    ("changes", "devices", "values", "missing"),
-    [
-        ({}, ("cpu",), {}, {"speedups", "precisions", "host_share", "energy"}),
-        ({}, BOTH, {}, {"precisions", "energy"}),
-        ({"precisions": ("fp32", "bf16")}, ("cpu",), {}, {"speedups", "host_share", "energy"}),
-        ({}, BOTH, {"prices": {"cpu": 1}}, {"precisions"}),
-        ({}, BOTH, {"effort": {"timed_min_s": 10, "timed_max_s": 10}}, {"precisions"}),
-    ],
-)
-def test_empty_figures_are_left_out(
-    changes: dict[str, object], devices: tuple[str, ...], values: dict[str, object], missing: set[str]
-) -> None:
-    config = configured(devices=list(devices), **values)
-    study = replace(config.studies[0], figures=KINDS, **changes)
-    figures = figures_of(replace(planned(config), studies=(study,)), config)
-    assert figures == [(study.name, kind) for kind in KINDS if kind not in missing]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from crossover.drawing.style import spaced_out
 from crossover.drawing.view import StudyView
 from crossover.report import figure_files as registry
-from crossover.report.figure_files import FIGURES, draw_run
+from crossover.report.figure_files import FIGURES, draw_run, figures_of
 from report_pages import tables_of
 
 from .conftest import STUDY, build_view, study_file
@@ -43,11 +44,10 @@ def test_figures_are_reproducible_byte_for_byte(tmp_path: Path, power_laws: Powe
         assert path.read_bytes() == path_again.read_bytes(), path.name
 
 
-def test_the_figure_of_an_empty_study_says_so(tmp_path: Path, power_laws: PowerLaws) -> None:
+def test_only_figures_with_data_are_drawn(power_laws: PowerLaws) -> None:
     tables, studies = run_of(power_laws({2: 100}))
-    (svg,) = draw_run(tables, {"other": studies[STUDY]}, tmp_path, [("other", "times")])
-
-    assert "Nothing of this study was measured." in svg.read_text()
+    study = replace(studies[STUDY], figures=("times", "energy"))
+    assert figures_of(tables, {STUDY: study, "not measured": study}) == [(STUDY, "times")]
 
 
 @pytest.mark.parametrize(("figures", "cores", "workers"), [(11, 2, 0), (120, 64, 8)])
