@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.config_keys import ConfigKeys, Configuration
-from crossover.config.effects import check_effects
+from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.options import memory_size
 from crossover.config.studies import ENDS, PRESETS, Effort, Refinement
 from crossover.config.study import Study, effort_of
 from crossover.config.study_files import OF_ONE_STUDY, read_study, study_file, study_names, study_of_model
 from crossover.config.validation import Layer, Locator, check, joined
 from crossover.config.words import HERE
+from crossover.config.workloads import workload_traits
 from crossover.errors import UserError, allowed_names, shown_path
 from crossover.files import why_not_writable, working_folder
+from crossover.text import listed
 
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
 """Folders of the workflow itself, in which results are not allowed."""
@@ -41,7 +43,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
         _check_effort(effort_of(study, effort), file, ", with the run's numbers where the study has none")
     devices = None if isinstance(keys.devices, str) else keys.devices
     config = Configuration(keys, studies, devices, locate(("devices",)), effort, refinement, trials)
-    check_effects(layers, config)
+    _check_effects(layers, config)
     return config
 
 
@@ -167,3 +169,74 @@ def _check_memory_limit(keys: ConfigKeys, locate: Locator) -> None:
         memory_size(str(limit))
     except ArgumentTypeError as error:
         raise UserError(f"{locate(key)}: {'.'.join(key)}: {error}") from None
+
+
+def _check_effects(layers: Sequence[Layer], config: Configuration) -> None:
+    """Raise UserError if a key of the last layer, which is the command line, has no effect on any study.
+
+    Earlier layers, and the only layer of a Snakemake module, may hold keys for studies of other runs.
+    """
+    if len(layers) == 1:
+        return
+    layer, given = layers[-1]
+    names = config.keys.studies if config.keys.model is None else [study.name for study in config.studies]
+    for problem in _without_effect(given, config, dict(zip(names, config.studies, strict=True))):
+        raise UserError(f"{layer}: {problem}")
+
+
+def _without_effect(given: Mapping[str, Any], config: Configuration, studies: Mapping[str, Study]) -> Iterator[str]:
+    selected = listed([*studies])
+    used = {name: _numbers_of(study, config) for name, study in studies.items()}
+    for name, overrides in (given.get("overrides") or {}).items():
+        if name not in studies:
+            yield f"overrides: '{name}' is not selected; allowed: {selected}, or select it with studies"
+        for key, value in _flat(overrides):
+            if value != (most := used[name].get(key, value)):
+                spelled = _spelled(key, value)
+                yield f"overrides.{name}.{key}: {value:g} is more than the run's {most:g}; give {spelled} too"
+    for key, value in _flat(given):
+        of_studies = {name: numbers[key] for name, numbers in used.items() if key in numbers}
+        if of_studies and value not in of_studies.values():
+            shown = listed([f"{name} has {number:g}" for name, number in of_studies.items()])
+            override = f"overrides={{{next(iter(studies))}: {{{_spelled(key, value, ': ')}}}}}"
+            yield f"{key}: {value}, but {shown} of its own; give {override} too"
+    effort = given.get("effort")
+    if isinstance(effort, Mapping):
+        if "latencies_max_s" in effort and not any(study.latency_steps for study in studies.values()):
+            yield "effort.latencies_max_s: no selected study has latency_steps; remove it"
+        if "refinement" in effort and not any(map(_may_be_refined, studies.values())):
+            yield "effort.refinement: no selected study looks for crossovers or other comparisons to refine; remove it"
+    read = {workload_traits(study.workload).dataset for study in studies.values()}
+    for name in given.get("datasets") or {}:
+        if name not in read:
+            yield f"datasets.{name}: no selected study reads it ({selected}); remove it, or select one that does"
+
+
+def _numbers_of(study: Study, config: Configuration) -> dict[str, float]:
+    """The numbers with which a study is measured, by key: its own, or those of the run."""
+    effort = asdict(effort_of(study, config.effort))
+    return {
+        "trials": min(study.trials or config.trials, config.trials),
+        "time_limit_s": study.time_limit_s or config.keys.time_limit_s,
+        **{f"effort.{key}": number for key, number in effort.items()},
+    }
+
+
+def _flat(values: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """The numbers among values of a config or study, and those of its effort."""
+    effort = values.get("effort")
+    inner = {f"effort.{key}": value for key, value in effort.items()} if isinstance(effort, Mapping) else {}
+    return [(key, value) for key, value in {**values, **inner}.items() if isinstance(value, int | float)]
+
+
+def _spelled(key: str, value: float, sign: str = "=") -> str:
+    """An entry of the command line, or with ": " one of a mapping: `trials=3`, `effort={timed_max_s: 9}`."""
+    above, _, last = key.rpartition(".")
+    return f"{above}{sign}{{{last}: {value:g}}}" if above else f"{last}{sign}{value:g}"
+
+
+def _may_be_refined(study: Study) -> bool:
+    """Whether refinement may add trials to a study, on machines with a CPU and an accelerator."""
+    compares = asks_for_crossovers(study.figures) or study.candidates is not None
+    varies = len(study.precisions) > 1 or len(study.executions) > 1
+    return study.timed and study.refinement is not None and len(study.points) > 1 and (compares or varies)
