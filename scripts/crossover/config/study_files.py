@@ -37,7 +37,16 @@ from crossover.config.words import (
     PRECISIONS,
     PROTOCOLS,
 )
-from crossover.config.workloads import OWN, check_offered, known_workloads, memory_mb, trains, workload_traits
+from crossover.config.workloads import (
+    OWN,
+    Traits,
+    check_offered,
+    known_workloads,
+    memory_mb,
+    trains,
+    workload_module,
+    workload_traits,
+)
 from crossover.errors import UserError, allowed_names, shown_path
 from crossover.text import listed
 
@@ -112,6 +121,9 @@ def study_of_model(keys: ConfigKeys, locate: Locator) -> Study:
 
 
 def _check(study: Study, locate: Locator, datasets: Datasets) -> None:
+    if study.user_model is None and study.workload in known_workloads():
+        constants = Locator([(f"{shown_path(workload_module(study.workload))}: constants", {})])
+        check(asdict(workload_traits(study.workload)), Traits, constants)
     for problem in _problems(study, datasets):
         raise UserError(f"{locate(problem.partition(':')[0].split('.'))}: {problem}")
     axes = ("size", "batch_size", "protocol", "variant")

@@ -127,3 +127,11 @@ def test_published_run_times_need_the_steps_of_a_run(folder: Any) -> None:
     published = {**PUBLISHED, "results": "runs.csv"}
     assert "steps_per_run: needed" in error_line(lambda: folder.study(published=published))
     folder.study(published=published, steps_per_run={"epochs": 2, "samples": 300})
+
+
+def test_a_constant_of_a_workload_that_is_of_another_type_is_one_line(
+    folder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traits = replace(workload_traits("disc_mlp"), protocols="resident")
+    monkeypatch.setattr("crossover.config.study_files.workload_traits", lambda _workload: traits)
+    assert "disc_mlp.py: constants: protocols: 'resident' is not allowed; allowed: a list" in error_line(folder.read)
