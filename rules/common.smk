@@ -6,7 +6,7 @@ from functools import cache
 
 from crossover.config.configuration import real_files
 from crossover.errors import one_line_errors
-from crossover.plan.checks import reference_files
+from crossover.plan.before_run import reference_files
 from crossover.plan.stages import planned_repeats, planned_trials
 from snakemake.exceptions import IncompleteCheckpointException
 

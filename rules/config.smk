@@ -1,9 +1,9 @@
 # Read and check the config, inspect the machine, and make the plan that the rules use.
 
 from crossover.config.configuration import read_configuration
-from crossover.config.validation import read_mapping
+from crossover.config.layers import read_mapping
 from crossover.config.words import HERE
-from crossover.plan.checks import check_config, notes_before_run, reference_folders
+from crossover.plan.before_run import check_config, notes_before_run, reference_folders
 from crossover.plan.jobs import Jobs
 from crossover.plan.keys import outdated_datasets, outdated_results, reasons_text
 from crossover.plan.rounds import Rounds

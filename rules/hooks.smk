@@ -30,7 +30,7 @@ from crossover.machine.discovery import prefer_this_environment
 from crossover.machine.invocation import INVOCATION, hand_down_invocation, this_invocation
 from crossover.machine.lease import hand_down_gpus
 from crossover.machine.turns import hand_down_turns
-from crossover.plan.checks import check_both_kinds, check_executor, notes_at_start
+from crossover.plan.before_run import check_both_kinds, check_executor, notes_at_start
 from crossover.plan.snakemake_internals import Run
 from crossover.plan.terminal import Progress, failure_words
 from crossover.tables.run_tables import REPORT_FILES

@@ -20,7 +20,7 @@ from crossover.machine.discovery import find_machine
 from crossover.machine.gpus import find_gpus
 from crossover.machine.nvml import ask, read_gpu, session
 from crossover.measurement.host.description import describe_machine
-from crossover.plan.checks import load_by_others
+from crossover.plan.before_run import load_by_others
 from crossover.text import bytes_text
 
 LOAD_WINDOW_S = 1.0

@@ -11,11 +11,11 @@ from typing import Any
 
 from crossover.config.config_keys import ConfigKeys, Configuration
 from crossover.config.figure_kinds import asks_for_crossovers
+from crossover.config.layers import Layer, Locator, check, joined
 from crossover.config.options import memory_size
 from crossover.config.studies import ENDS, PRESETS, Effort, Refinement
 from crossover.config.study import Study, effort_of
 from crossover.config.study_files import OF_ONE_STUDY, read_study, study_file, study_names, study_of_model
-from crossover.config.validation import Layer, Locator, check, joined
 from crossover.config.words import HERE
 from crossover.config.workloads import workload_traits
 from crossover.errors import UserError, allowed_names, shown_path

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from crossover.config.layers import read_text
 from crossover.config.studies import MOST
 from crossover.config.table_files import DELIMITERS
-from crossover.config.validation import read_text
 from crossover.config.words import AXES, DEVICES, EXECUTIONS, PRECISIONS, PROTOCOLS
 from crossover.errors import UserError, allowed_names, shown_path, shown_value
 

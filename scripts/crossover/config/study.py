@@ -470,13 +470,8 @@ def preview(study: Study) -> Study:
 
 
 def study_of(values: Mapping[str, Any]) -> Study:
-    """The study with these values in `plan.json` or `provenance.json`, also if an earlier version wrote them.
-
-    Raises pydantic.ValidationError for other values.
-    """
-    model = values.get("model")
-    earlier = {"model": None, "user_model": model} if isinstance(model, Mapping) else {}
-    study: Study = checker(Study).validate_python({**values, **earlier}, extra="ignore")
+    """The study with these values in `plan.json` or `provenance.json`; raises pydantic.ValidationError for others."""
+    study: Study = checker(Study).validate_python(values, extra="ignore")
     return study
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from crossover.config.claim_checks import check_claims_of, off_grid
 from crossover.config.config_keys import ConfigKeys, Datasets
+from crossover.config.layers import Layer, Locator, check, read_mapping
 from crossover.config.models import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_BATCH_SIZES,
@@ -25,7 +26,6 @@ from crossover.config.signatures import FUNCTION_SIGNATURE, WITHOUT_BATCH
 from crossover.config.studies import LATENCY_STEPS_MIN
 from crossover.config.study import Published, PublishedRows, Study, StudyFile, cells_of_candidates
 from crossover.config.table_files import read_table
-from crossover.config.validation import Layer, Locator, check, read_mapping
 from crossover.config.words import (
     AS_WRITTEN,
     COPYING,

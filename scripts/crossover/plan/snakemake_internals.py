@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from crossover.config.validation import read_layers
+from crossover.config.layers import read_layers
 from crossover.machine.discovery import Machine, find_machine, find_nodes, hand_down, handed_down, sent_elsewhere
 from crossover.plan.terminal import Progress, WithoutCommand, cut_paths, is_for_terminal
 

@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from crossover.config.layers import joined, read_layers
 from crossover.config.study import Study, written
-from crossover.config.validation import joined, read_layers
 from crossover.config.words import BASELINE, HERE, is_cpu
 from crossover.files import sha256_of
 from crossover.machine.invocation import ROOT, Checkout, Invocation, find_checkout

@@ -11,8 +11,8 @@ import yaml
 
 from crossover.config.config_keys import Configuration
 from crossover.config.configuration import read_configuration
+from crossover.config.layers import read_layers
 from crossover.config.study import Study
-from crossover.config.validation import read_layers
 
 STUDY = {
     "title": "A title",

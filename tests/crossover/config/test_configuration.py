@@ -11,8 +11,8 @@ import pytest
 
 from crossover.config.claim_forms import RatioWithin, SameQuality, selects
 from crossover.config.configuration import read_configuration, real_files
+from crossover.config.layers import read_layers
 from crossover.config.studies import PRESETS, Effort
-from crossover.config.validation import read_layers
 from crossover.config.words import DEVICES
 from crossover.config.workloads import workload_traits
 from crossover.datasets import is_generated

@@ -22,7 +22,7 @@ from crossover.machine.discovery import (
     sent_elsewhere,
     torch_built_for,
 )
-from crossover.plan.checks import check_executor, devices_unknown
+from crossover.plan.before_run import check_executor, devices_unknown
 from fake_nvml import FakeGpu, FakeNvml
 from plans import configured
 

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from crossover.config.models import Model
 from crossover.config.studies import Cell
 from crossover.errors import UserError
 from crossover.plan import plan_file
@@ -86,16 +84,3 @@ def test_the_plan_contains_published_rows(tmp_path: Path) -> None:
     assert published is not None
     assert published.crossover == (100, 1000)
     assert {"device": "cpu", "size": 5, "run_time_s": 172.0}.items() <= published.rows[0].items()
-
-
-def test_a_plan_of_an_earlier_version_is_read_back(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    values = json.loads(path.read_text())
-    study = values["studies"]["disc_depth"]
-    for key in ("mode", "data", "check", "user_model"):
-        del study[key]
-    path.write_text(
-        json.dumps(values | {"studies": {"disc_depth": study | {"model": {"origin": "net.py", "name": "f"}}}})
-    )
-    read = plan_file.read(path).studies["disc_depth"]
-    assert (read.sizes, read.user_model) == ((2, 3), Model("net.py", "f"))

@@ -13,7 +13,7 @@ import pytest
 
 from crossover.command import build_command
 from crossover.config.configuration import read_configuration
-from crossover.config.validation import read_layers
+from crossover.config.layers import read_layers
 from crossover.machine.invocation import Checkout, Invocation
 from crossover.report.provenance import differing_software, on_all_devices, read_provenances
 from plans import ROOT

@@ -1,4 +1,4 @@
-"""Read YAML and check its keys. Each error is one line with the file, the key and what is allowed."""
+"""The layers of a config, files and the command line: read YAML, and check the keys. Each error is one line."""
 
 from __future__ import annotations
 

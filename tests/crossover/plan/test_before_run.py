@@ -10,7 +10,7 @@ import pytest
 from crossover.errors import UserError
 from crossover.machine.counters import CpuTicks, read_counters
 from crossover.machine.threads import usable_cpus
-from crossover.plan.checks import (
+from crossover.plan.before_run import (
     check_both_kinds,
     check_classes,
     check_device_list,

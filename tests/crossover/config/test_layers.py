@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crossover.config.config_keys import ConfigKeys, Digits
-from crossover.config.validation import Locator, check, joined, read_layers, read_mapping
+from crossover.config.layers import Locator, check, joined, read_layers, read_mapping
 from user_errors import error_line
 
 COMMAND_LINE = Locator([("--config", {})])
