@@ -34,16 +34,11 @@ def draws_of(draw: Draw, dtype: torch.dtype, layout: torch.memory_format = torch
     [
         lambda x: torch.rand(9, dtype=x.dtype, device=x.device),
         lambda x: torch.randn(9, dtype=x.dtype, generator=torch.Generator()),
-        lambda x: torch.rand_like(x),
         lambda x: torch.rand(9, device=x.device),  # of torch's default type
-        lambda _: torch.normal(0.0, 1.0, (9,)),
         lambda x: torch.randn(9, dtype=None, out=x.new_empty(9)),
         lambda _: torch.randint(0, 99, (9,)),
-        lambda x: torch.bernoulli(x),
         lambda x: x.new_empty((9, 1)).bernoulli_(0.8),
-        lambda x: torch.empty_like(x).uniform_(1, 2),
         lambda x: torch.empty_like(x).exponential_(),
-        lambda x: torch.normal(x, 1.0),
         lambda x: torch.multinomial(x[0, 0, 0], 2),
     ],
 )

@@ -93,8 +93,6 @@ def test_a_changed_setting_is_named(change: Callable[[], None], expected: dict[s
     ("set_to", "name"),
     [
         (torch.backends.cuda.enable_flash_sdp, "cuda.flash_sdp"),
-        (torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp, "cuda.fp16_bf16_reduction_math_sdp"),
-        (torch.backends.mha.set_fastpath_enabled, "mha.fastpath"),
         (torch.use_deterministic_algorithms, "deterministic_algorithms"),
         (lambda on: torch.set_default_dtype(torch.float64 if on else torch.float32), "default_dtype"),
     ],
@@ -107,11 +105,6 @@ def test_settings_that_are_not_set_are_read_too(set_to: Callable[[bool], Any], n
         assert {key for key, value in read_switches().items() if value != before[key]} == {name}
     finally:
         set_to(original)
-
-
-def test_autocast_that_was_left_on_is_read() -> None:
-    with torch.autocast("cpu", torch.bfloat16):
-        assert read_switches()["autocast"] == ["cpu"]
 
 
 def test_the_number_of_threads_is_set_and_must_not_change() -> None:

@@ -216,18 +216,6 @@ def test_a_step_is_warmed_up_on_a_side_stream_and_captured(cuda: list[str], monk
     assert task.events.count("end") == 4
 
 
-def test_only_what_a_step_reads_is_copied_into_a_graph(cuda: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    task = captured()
-    ran: list[torch.Tensor] = []
-    monkeypatch.setattr(task, "run", ran.append)
-    monkeypatch.setattr(task, "part_read", lambda _batch: ())
-    ready = prepare(task, "cuda-graph")
-    for _ in range(3):
-        ready.step()
-    assert ran[-1][0].item() == 1  # the batch of the capture
-    assert cuda.count("replay") == 3
-
-
 @pytest.mark.parametrize("draw", [lambda: torch.rand(()), random.random, lambda: np.random.rand()])
 def test_a_step_that_draws_on_the_host_is_not_captured(cuda: list[str], draw: Callable[[], object]) -> None:
     """For example stochastic depth: every replay would use the same layers."""

@@ -13,9 +13,8 @@ from crossover.config.models import read_model
 from crossover.config.studies import Cell
 from crossover.config.words import COPYING
 from crossover.errors import UnsupportedError
-from crossover.measurement import remedies, workloads
-from crossover.measurement.remedies import HostCopies, remedies_of
-from crossover.measurement.step.execution import Execution, prepare
+from crossover.measurement import workloads
+from crossover.measurement.step.execution import prepare
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Task, copy_each_step
 from crossover.measurement.workloads import build_task
@@ -114,28 +113,6 @@ def test_a_cuda_graphs_batch_is_copied_from_the_host_and_its_results_are_copied_
     ready.step()
     # The host's batch, 4, is copied directly into the graph's buffer; the replay calls `copy_` without options.
     assert log == ["buffer 4 {'non_blocking': True}", "replay", "buffer 12 {}", "out 12"]
-
-
-def test_a_held_batch_and_its_results_are_not_copied(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The transfer, the difference of `prepared_s` and `held_s`, therefore includes both copies."""
-    monkeypatch.setattr(remedies, "_is_on_host", lambda _: False)  # the fake GPU's tensors are on the CPU
-    task = from_host(TinyInference(linear(3.0), torch.tensor([[2.0]])))
-    inputs = task.next_inputs()
-    copies = HostCopies()
-    copies.bytes = inputs[0].nbytes
-    methods = remedies_of(task, Execution(task.step, task.run), "eager", 0.001, inputs, inputs, copies)
-    logs = {}
-    for name, method in methods.items():
-        log.clear()
-        method.step()
-        logs[name] = [entry.partition(" ")[0] for entry in log]
-    assert logs == {
-        "split_step_s": ["in", "out"],
-        "loading_s": ["in"],
-        "prepared_s": ["out"],
-        "transfer_s": [],
-        "held_s": [],
-    }
 
 
 @pytest.mark.parametrize(

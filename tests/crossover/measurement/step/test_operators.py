@@ -47,32 +47,16 @@ def derivative() -> nn.Module:
     return Applied(forward, layer=nn.Linear(2, 4))
 
 
-def attention() -> nn.Module:
-    def forward(model: Any, inputs: torch.Tensor) -> torch.Tensor:
-        heads = inputs * model.scale
-        return functional.scaled_dot_product_attention(heads, heads, heads)
-
-    return Applied(forward, scale=nn.Parameter(torch.ones(())))
-
-
 def checkpointed() -> nn.Module:
     return Applied(lambda model, inputs: checkpoint(model.inner, inputs, use_reentrant=False), inner=mlp())
-
-
-HEADS = 2 * 2 * 4 * 16 * 16 * 8
-"""FLOPs of one product in attention over 2 sequences of 16 tokens with 4 heads of width 8."""
 
 
 @pytest.mark.parametrize(
     ("build", "shape", "trains", "flops"),
     [
         (mlp, (7, 2), False, MLP_FORWARD),
-        # 8 x 8 outputs of 27 products each, and as many products for the gradient of the weights.
-        (lambda: nn.Conv2d(3, 5, 3), (4, 3, 10, 10), True, 2 * (2 * 4 * 5 * 8 * 8 * 27)),
         # The layer, its derivative with respect to the points, and the gradient of that with respect to the weights.
         (derivative, (7, 2), True, 3 * 2 * 7 * 2 * 4),
-        (attention, (2, 4, 16, 8), False, 2 * HEADS),  # queries by keys, and weights by values
-        (attention, (2, 4, 16, 8), True, (2 + 5) * HEADS),
         # The second forward pass stops before the last layer's product, whose output is not needed.
         (checkpointed, (7, 2), True, MLP_TRAINING + 2 * 7 * (2 * 30 + 30 * 50)),
     ],

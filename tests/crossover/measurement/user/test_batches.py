@@ -36,7 +36,6 @@ class TestSamples:
         "batch",
         [
             (rows(4, 3), rows(4)),
-            (rows(4, 3), None),
             (rows(9, 3), rows(4)),  # nodes of graphs, and a target for each graph
             ((rows(9, 3), rows(2, 30).long(), rows(4)), None),
             ([rows(3, 5, 6)] * 4, None),  # images of three colours
@@ -52,7 +51,6 @@ class TestSamples:
         ("batch", "shown"),
         [
             ((rows(9, 4), None), "its batch has 9 rows, but the batch size is 4"),  # as many columns
-            ((rows(8, 4, 4, 4), rows(8)), "its batch has 8 rows, but the batch size is 4"),  # twice as many rows
             ((torch.tensor(4.0), 4), "its batch has no rows"),
         ],
     )
@@ -76,7 +74,6 @@ class TestSamples:
         ("first", "short"),
         [
             ((rows(4, 3), rows(4)), (rows(1, 3), rows(1))),
-            (([rows(3, 5)] * 4, None), ([rows(3, 5)], None)),
             ((pack_sequence([rows(2)] * 4), None), (pack_sequence([rows(2)]), None)),
         ],
     )

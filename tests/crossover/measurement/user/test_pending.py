@@ -33,12 +33,10 @@ def lazy(name: str, **methods: Any) -> Any:
     ("value", "kind"),
     [
         ([1, (number for number in [1])], "an iterator (generator)"),
-        ({"rows": {"first": map(abs, [1])}}, "an iterator (map)"),
         ((np.ones(2), [Future(), Future()]), "a future (Future)"),
         (Popen.__new__(Popen), "a future (Popen)"),
         (lazy("LazyFrame", collect=1), "a LazyFrame before its collect()"),
         ([lazy("Frame", compute=1, __dask_graph__={"sum": 1}, __array__=1)], "a Frame before its compute()"),
-        (lazy("Query", fetchall=1), "a Query before its fetchall()"),
         ([dataset.dataset(pa.table({"a": [1]})).scanner()], "a Scanner before its to_table()"),
         (aslinearoperator(np.eye(2)) @ aslinearoperator(np.eye(2)), "a _ProductLinearOperator before its matvec()"),
         (

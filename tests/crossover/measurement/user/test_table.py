@@ -24,12 +24,9 @@ COLUMNS = {
     "height": [2.5, 4.0, 1.5],
     "floors": [1, 2, 3],
     "kind": ["dog", "cat", "dog"],
-    "sign": [1, -1, 1],
-    "gap": [8, 3, 5],
     "holed": [1.0, None, 2.0],
     "endless": [1.0, 2.0, float("inf")],
     "day": [date(2020, 1, 1)] * 3,
-    "same": [7, 7, 7],
     "constant": [7.0, 7.0, 7.0],
 }
 
@@ -48,8 +45,6 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         ("kind", torch.tensor([1, 0, 1]), 2),
         ("passed", torch.tensor([1, 0, 1]), 2),
         ("count", torch.tensor([2, 0, 1]), 3),
-        ("sign", torch.tensor([1, 0, 1]), 2),
-        ("same", torch.tensor([0, 0, 0]), 1),
         ("share", torch.tensor([0.5, 0.25, 1.0]), None),
     ],
 )
@@ -98,11 +93,6 @@ def test_decimals_categories_and_small_types_are_numbers(tmp_path: Path) -> None
     inputs, targets = samples.tensors
     assert inputs.tolist() == [[1.25, 8, 0.5, 1, 2**53], [2.5, 9, 1.5, 255, 1]]
     assert targets.tolist() == [1, 0]
-
-
-def test_categories_become_classes_in_the_order_of_their_names(tmp_path: Path) -> None:
-    names = pd.Categorical.from_codes([0, 1, 0], ["emu", "cat"])
-    assert of_parquet(tmp_path, a=[1, 2, 3], label=names).tensors[1].tolist() == [1, 0, 1]
 
 
 TEXT = "a;b;label\n0.5;1;x\n1.25;2;y\n"
