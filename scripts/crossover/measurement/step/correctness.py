@@ -435,7 +435,7 @@ def _evaluate(
             with torch.set_grad_enabled(with_gradients), arithmetic.autocast():
                 results = task.forward(model, *inputs)
             if not training:
-                outputs = [_comparable(result.detach()) for result in results]
+                outputs = [comparable(result.detach()) for result in results]
                 return {"result": list(filter(_has_fractions, outputs)) or outputs}
             scaled = _gradients(results[0] * scale, model)
         for tensor in tensors_of(inputs):
@@ -451,7 +451,7 @@ def _has_fractions(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
 
 
-def _comparable(tensor: torch.Tensor) -> torch.Tensor:
+def comparable(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor without a nested, quantised or compressed layout; a sparse one stays sparse, by coordinates."""
     if tensor.is_nested:
         tensor = torch.nested.to_padded_tensor(tensor, 0.0)
@@ -466,11 +466,12 @@ def _stored(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.coalesce().values() if tensor.is_sparse else tensor
 
 
-def _on_same_places(tensor: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The values of two sparse tensors at all places that either of them stores; dense tensors as they are."""
-    if not (tensor.is_sparse and other.is_sparse):
-        return _dense(tensor), _dense(other)
-    values, others = tensor.coalesce(), other.coalesce()
+def on_same_places(tensor: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The values of two tensors in double precision on the host; of sparse ones at all places that either stores."""
+    values, others = (comparable(t.detach().to("cpu", _double_of(t))) for t in (tensor, other))
+    if not (values.is_sparse and others.is_sparse):
+        return _dense(values), _dense(others)
+    values, others = values.coalesce(), others.coalesce()
     places = torch.cat([values.indices(), others.indices()], dim=1)
 
     def at_places(*parts: torch.Tensor) -> torch.Tensor:
@@ -481,6 +482,10 @@ def _on_same_places(tensor: torch.Tensor, other: torch.Tensor) -> tuple[torch.Te
         at_places(values.values(), torch.zeros_like(others.values())),
         at_places(torch.zeros_like(values.values()), others.values()),
     )
+
+
+def _double_of(tensor: torch.Tensor) -> torch.dtype:
+    return torch.complex128 if tensor.is_complex() else torch.float64
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
@@ -530,7 +535,7 @@ def relative_error(tensors: Iterable[torch.Tensor], exact: Iterable[torch.Tensor
     for tensor, exact_tensor in zip(tensors, exact, strict=True):
         if tensor.shape != exact_tensor.shape:
             return math.nan
-        value, reference = _on_same_places(_doubles(tensor), _doubles(exact_tensor))
+        value, reference = on_same_places(tensor, exact_tensor)
         if not bool((finite := torch.isfinite(reference)).all()):
             value, reference = value[finite], reference[finite]
         difference += float((value - reference).abs().square().sum())
@@ -543,10 +548,6 @@ def relative_error(tensors: Iterable[torch.Tensor], exact: Iterable[torch.Tensor
     if norm == 0:
         return 0.0 if difference == 0 else math.inf
     return math.sqrt(difference / norm)
-
-
-def _doubles(tensor: torch.Tensor) -> torch.Tensor:
-    return _comparable(tensor.detach().to("cpu", torch.complex128 if tensor.is_complex() else torch.float64))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 from torch import nn
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_leaves
 
 from crossover import Step
 from crossover.config.models import Model
@@ -26,11 +26,11 @@ from crossover.config.words import PLAIN
 from crossover.errors import InvalidError, UserError
 from crossover.measurement import Tell
 from crossover.measurement.step.check_modes import SameDraws
-from crossover.measurement.step.flops import is_sparse_tensor
+from crossover.measurement.step.correctness import comparable, on_same_places
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
 from crossover.measurement.user.loss import kind_of
-from crossover.measurement.user.model import as_user_error, call_user, check_parts, counts_samples
+from crossover.measurement.user.model import as_user_error, call_user, check_parts
 from crossover.measurement.user.module import call_function, imported_anew, is_of_user, keeps_state, location_of
 from crossover.measurement.user.pending import UNFINISHED, pending_kind
 from crossover.measurement.user.repeats import (
@@ -46,11 +46,10 @@ from crossover.measurement.user.repeats import (
 )
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
-HALF_TOLERANCE = 3e-2
-TOLERANCES: dict[type[np.generic], float] = {
-    **dict.fromkeys((np.float64, np.complex128, np.longdouble, np.clongdouble), 1e-6),
-    **dict.fromkeys((np.float32, np.complex64), 1e-3),
-    np.float16: HALF_TOLERANCE,
+TOLERANCES = {
+    **dict.fromkeys((torch.float64, torch.complex128), 1e-6),
+    **dict.fromkeys((torch.float32, torch.complex64), 1e-3),
+    **dict.fromkeys((torch.float16, torch.bfloat16), 3e-2),
 }
 """Largest relative difference that is allowed between results, by dtype; 0 for other dtypes, such as integers."""
 
@@ -96,16 +95,7 @@ def checked_step(returned: Any, where: str) -> Step:
         raise UserError(f"{where} returns a Step with a model or inputs; remove the argument device, or leave them out")
     if not callable(step.run) or isinstance(step.run, type):
         raise UserError(f"{where} returns {kind_of(step.run)}; allowed: {RETURNS}")
-    parts = {
-        "samples": (counts_samples(step), "a whole number, or a function without arguments"),
-        "unit": (isinstance(step.unit, str), 'a string, such as "rows"'),
-        "result": (callable(step.result), "a function without arguments"),
-        "tolerance": (
-            isinstance(step.tolerance, int | float) and step.tolerance >= 0,
-            "a number of at least 0, such as 1e-3",
-        ),
-    }
-    check_parts(step, parts, where)
+    check_parts(step, where)
     if unused := [name for name in ("targets", "loss", "optimizer") if getattr(step, name) is not None]:
         raise UserError(f"{where} returns a Step with {', '.join(unused)}, which a step without a model does not use")
     return step
@@ -168,9 +158,7 @@ class FunctionTask(Task):
             with suppress(Exception):
                 returned.close()  # otherwise Python warns about a coroutine that was never awaited
             raise UserError(f"{self.builder.model.shown}: its step returns {kind}{UNFINISHED}")
-        waits = [
-            wait for leaf in tree_flatten(returned)[0] if callable(wait := getattr(leaf, "block_until_ready", None))
-        ]
+        waits = [wait for leaf in tree_leaves(returned) if callable(wait := getattr(leaf, "block_until_ready", None))]
         self.waits_for_results = bool(waits)
         for wait in waits:
             wait()
@@ -204,8 +192,7 @@ class FunctionTask(Task):
             return Answer()
         expected = results_of(self.builder.step_on("cpu"), model)
         if (text := difference(results, expected, tolerance)) is None:
-            errors = [relative_error(*_on_same_places(a, b)) for a, b in zip(results, expected, strict=True)]
-            return Answer({"result": max(errors)})
+            return Answer({"result": max(map(relative_error, results, expected))})
         return Answer(
             wrong=f"its results on {device} differ from those on the CPU: {text}; if both have the same data, "
             "Step(tolerance=...) allows more"
@@ -248,14 +235,10 @@ class FunctionTask(Task):
 
 @dataclass(frozen=True)
 class Result:
-    """An array that a step returned, and the largest relative difference that its type allows."""
+    """An array that a step returned, on the host, and the largest relative difference that its type allows."""
 
-    values: np.ndarray
-    """All values of the array, or the stored ones if it is sparse."""
+    values: torch.Tensor
     tolerance: float
-    shape: tuple[int, ...]
-    places: np.ndarray | None = None
-    """The places of a sparse array's stored values in its flattened form; None for a dense array."""
 
 
 def _timed(run: Callable[[], Any], times: list[Spent]) -> Callable[[], Any]:
@@ -279,70 +262,33 @@ def results_of(step: Step, model: Model) -> list[Result]:
                 returned = step.result()
         except UserError as mistake:
             raise InvalidError(str(mistake)) from mistake
-    leaves, _ = tree_flatten(dict(returned) if isinstance(returned, Mapping) else returned)
+    leaves = tree_leaves(dict(returned) if isinstance(returned, Mapping) else returned)
     return [result for leaf in leaves if (result := _result_of(leaf)) is not None]
 
 
 def _result_of(value: Any) -> Result | None:
+    """The numbers of a value; a sparse array stays sparse."""
     if isinstance(value, torch.Tensor):
-        return _of_tensor(value.detach().cpu())
+        return Result(comparable(value.detach().cpu()), TOLERANCES.get(value.dtype, 0.0))
     is_sparse = hasattr(value, "tocoo")
     if (is_sparse or hasattr(value, "__cuda_array_interface__")) and hasattr(value, "get"):  # CuPy
         value = value.get()
-    if is_sparse and value.ndim < 3:
-        matrix = value.tocoo()
-        return _of_array(matrix.data, matrix.shape, matrix.coords)
-    if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
-        return _of_array(np.asarray(value))
-    if isinstance(value, float | complex):  # a plain number may come from an array in single precision
-        return Result(np.asarray(value), TOLERANCES[np.float32], ())
-    return _of_array(np.asarray(value)) if isinstance(value, int) else None
-
-
-def _of_tensor(tensor: torch.Tensor) -> Result | None:
-    shape, coordinates = tuple(tensor.shape), None
-    if is_sparse_tensor(tensor):
-        tensor = tensor.to_sparse().coalesce()
-        coordinates, tensor = tuple(tensor.indices().numpy()), tensor.values()
-    elif tensor.layout != torch.strided:
-        tensor = tensor.to_dense()
-    is_bf16 = tensor.dtype is torch.bfloat16
-    result = _of_array((tensor.float() if is_bf16 else tensor.resolve_conj()).numpy(), shape, coordinates)
-    return replace(result, tolerance=HALF_TOLERANCE) if result and is_bf16 else result
-
-
-def _of_array(
-    values: np.ndarray, shape: tuple[int, ...] | None = None, coordinates: tuple[np.ndarray, ...] | None = None
-) -> Result | None:
-    """The result for an array, or for a sparse one of this shape, with its stored values and their coordinates."""
-    if values.dtype.kind not in "biufc":
+    matrix = value.tocoo() if is_sparse and value.ndim < 3 else None
+    is_plain = isinstance(value, int | float | complex)
+    if matrix is None and not is_plain and not hasattr(value, "__array__"):
         return None
-    shape = values.shape if shape is None else shape
-    places = None if coordinates is None else np.ravel_multi_index(coordinates, shape[: len(coordinates)])
-    return Result(values, TOLERANCES.get(values.dtype.type, 0.0), shape, places)
-
-
-def _on_same_places(result: Result, expected: Result) -> tuple[np.ndarray, np.ndarray]:
-    """The values of two results of one shape; of sparse ones at all places that either of them stores."""
-    if result.places is None or expected.places is None:
-        return _dense(result), _dense(expected)
-    places, inverse = np.unique(np.concatenate([result.places, expected.places]), return_inverse=True)
-    ends = len(result.places)
-    return _sums(result.values, inverse[:ends], len(places)), _sums(expected.values, inverse[ends:], len(places))
-
-
-def _dense(result: Result) -> np.ndarray:
-    if result.places is None:
-        return result.values
-    places = math.prod(result.shape[: len(result.shape) - result.values.ndim + 1])
-    return _sums(result.values, result.places, places).reshape(result.shape)
-
-
-def _sums(values: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
-    """Add up the values of each place, since a sparse array may store several for one."""
-    sums = np.zeros((count, *values.shape[1:]), values.dtype)
-    np.add.at(sums, places, values)
-    return sums
+    array = np.asarray(value if matrix is None else matrix.data)
+    if array.dtype.kind not in "biufc":
+        return None
+    dtype = {"g": np.dtype(np.float64), "G": np.dtype(np.complex128)}.get(array.dtype.char, array.dtype)
+    tensor = torch.from_numpy(array.astype(dtype.newbyteorder("="), order="C"))
+    tolerance = TOLERANCES.get(tensor.dtype, 0.0)
+    if is_plain and tolerance and not isinstance(value, np.generic):
+        tolerance = TOLERANCES[torch.float32]  # a plain number may come from an array in single precision
+    if matrix is not None:
+        places = torch.from_numpy(np.stack(matrix.coords).astype(np.int64))
+        tensor = torch.sparse_coo_tensor(places, tensor, matrix.shape, check_invariants=False)
+    return Result(tensor, tolerance)
 
 
 def difference(results: list[Result], expected: list[Result], tolerance: float | None) -> str | None:
@@ -351,27 +297,27 @@ def difference(results: list[Result], expected: list[Result], tolerance: float |
         return f"{len(results)} arrays and {len(expected)}"
     for number, (a, b) in enumerate(zip(results, expected, strict=True), 1):
         name = f"array {number} of {len(results)}: " if len(results) > 1 else ""
-        if a.shape != b.shape:
-            return f"{name}shape {list(a.shape)} and {list(b.shape)}"
+        if a.values.shape != b.values.shape:
+            return f"{name}shape {list(a.values.shape)} and {list(b.values.shape)}"
         allowed = max(a.tolerance, b.tolerance) if tolerance is None else tolerance
-        error = relative_error(*_on_same_places(a, b))
+        error = relative_error(a, b)
         if error > allowed:
             return f"{name}relative difference {error:.2g}, allowed {allowed:g}"
     return None
 
 
-def relative_error(values: np.ndarray, expected: np.ndarray) -> float:
+def relative_error(result: Result, expected: Result) -> float:
     """Euclidean norm of the difference, relative to that of `expected`.
 
     It is 0 if all values are equal, where NaN equals NaN. It is infinite if a differing value is not finite, or if
     values differ and the norm of `expected` is 0.
     """
-    kind = np.complex128 if "c" in (values.dtype.kind, expected.dtype.kind) else np.float64
-    first, second = values.astype(kind).ravel(), expected.astype(kind).ravel()
-    differing = ~((first == second) | (np.isnan(first) & np.isnan(second)))
-    if not differing.any():
+    values, others = on_same_places(result.values, expected.values)
+    same = (values == others) | (values.isnan() & others.isnan())
+    if bool(same.all()):
         return 0.0
-    if not (np.isfinite(first[differing]) & np.isfinite(second[differing])).all():
+    differing = (values - others)[~same]
+    norm = float(others[others.isfinite()].abs().square().sum().sqrt())
+    if not bool(differing.isfinite().all()) or norm == 0:
         return math.inf
-    norm = float(np.linalg.norm(second[np.isfinite(second)]))
-    return float(np.linalg.norm(first[differing] - second[differing])) / norm if norm else math.inf
+    return float(differing.abs().square().sum().sqrt()) / norm

@@ -8,7 +8,7 @@ import re
 import sys
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial, wraps
 from itertools import chain
@@ -215,33 +215,33 @@ def _as_step(returned: Any, where: str) -> Step:
         )
     if isinstance(step.loss, type):
         raise UserError(f"{where} returns the class {step.loss.__name__} as the loss; give an instance of it")
-    is_names = isinstance(step.host, str | list | tuple) and all(isinstance(name, str) for name in step.host)
-    parts = {
-        "targets": (bool(tensors_of(step.targets)), "a tensor, a list or dict of them, or None"),
-        "loss": (callable(step.loss), "a function of the model's output, and of the targets if there are any"),
-        "optimizer": (callable(step.optimizer) or _is_optimizer(step.optimizer), OPTIMIZER),
-        "run": (callable(step.run), "a function of model, inputs, targets and optimizer"),
-        "samples": (counts_samples(step), "a number, or a function of inputs and targets"),
-        "host": (is_names, "names of the model's arguments"),
-    }
-    check_parts(step, parts, where)
+    check_parts(step, where)
     return step
 
 
-def check_parts(step: Step, parts: Mapping[str, tuple[bool, str]], where: str) -> None:
-    """Raise a UserError that begins with `where` if a part of a Step is not allowed.
+PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "targets": (lambda value: bool(tensors_of(value)), "a tensor, a list or dict of them, or None"),
+    "loss": (callable, "a function of the model's output, and of the targets if there are any"),
+    "optimizer": (lambda value: callable(value) or _is_optimizer(value), OPTIMIZER),
+    "run": (callable, "a function"),
+    "samples": (lambda value: callable(value) or (type(value) is int and value > 0), "a whole number, or a function"),
+    "host": (
+        lambda value: isinstance(value, str | list | tuple) and all(isinstance(name, str) for name in value),
+        "names of the model's arguments",
+    ),
+    "unit": (lambda value: isinstance(value, str), 'a string, such as "rows"'),
+    "result": (callable, "a function without arguments"),
+    "tolerance": (lambda value: isinstance(value, int | float) and value >= 0, "a number of at least 0, such as 1e-3"),
+}
+"""Whether the value of each part of a Step is allowed, and a text that says what is; None is always allowed."""
 
-    `parts` maps the name of each part to whether its value is allowed, and to a text that says what is. None is always
-    allowed.
-    """
-    for name, (is_allowed, allowed) in parts.items():
+
+def check_parts(step: Step, where: str) -> None:
+    """Raise a UserError that begins with `where` if a part of a Step is not allowed."""
+    for name, (is_allowed, allowed) in PARTS.items():
         value = getattr(step, name)
-        if value is not None and not is_allowed:
+        if value is not None and not is_allowed(value):
             raise UserError(f"{where} returns {kind_of(value)} as {name}; allowed: {allowed}")
-
-
-def counts_samples(step: Step) -> bool:
-    return callable(step.samples) or (type(step.samples) is int and step.samples > 0)
 
 
 def _on_table(returned: Any, table: Table, where: str) -> Step:
@@ -436,8 +436,11 @@ class _UserTask(Task):
             with super().around():
                 yield
         except Exception:
-            with as_user_error(self.spec, self.failure, self.is_mistake):
+            with self.as_users():
                 raise
+
+    def as_users(self) -> AbstractContextManager[object]:
+        return as_user_error(self.spec, self.failure, self.is_mistake)
 
     @property
     def has_fixed_batch(self) -> bool:
@@ -640,7 +643,7 @@ class UserTraining(_UserTask, TrainingTask):
             else:
                 self.user_step.run(self.model, *inputs, self.optimizer, *self.amp)
         except Exception:
-            with as_user_error(self.spec, self.failure, self.is_mistake):
+            with self.as_users():
                 raise
 
     def timed_step(self) -> Callable[[], object]:
@@ -703,7 +706,7 @@ class UserInference(_UserTask, InferenceTask):
         except Exception as error:
             tried = self.has_run or self.takes_gradients or early_end(error) is not None
             if tried or not self._runs_with_gradients(inputs):
-                with as_user_error(self.spec, self.failure, self.is_mistake):
+                with self.as_users():
                     raise
         self.has_run = True
 
