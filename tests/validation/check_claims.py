@@ -116,7 +116,7 @@ def _measurements(cells: Mapping[float, tuple[Floats, Floats]]) -> pd.DataFrame:
     rows = [
         CELL
         | {"batch_size": 1, "size": int(size), "machine": "here", "device": device, "trial": number}
-        | {"parameters": int(size), "status": "ok", "step_time_s": math.exp(log)}
+        | {"parameters": int(size), "status": "ok", "flag_names": [], "step_time_s": math.exp(log)}
         for size, sides in cells.items()
         for device, logs in zip((BASELINE, "cuda"), sides, strict=True)
         for number, log in enumerate(logs, start=1)
