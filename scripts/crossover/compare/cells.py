@@ -35,7 +35,6 @@ NUMBERS = (
 Columns = Mapping[str, NDArray[Any]]
 Positions = NDArray[np.intp]
 
-
 CostMeans = Mapping[str, SampleMean]
 """ln of each cost of a step: of the seconds (`time`), the joules (`energy`) and the money per million steps (`money`).
 Costs that are unknown are absent.

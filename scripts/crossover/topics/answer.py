@@ -20,7 +20,6 @@ COMPARED = (FASTER, INCONCLUSIVE, SINGLE_TRIAL)
 WITHOUT_DATA = ("no_accelerator", "incomplete", "single_trial", "no_baseline", "nothing_learnt", "only_cpu")
 """Statuses of a kind that compares, without a comparison."""
 
-
 KINDS: dict[str, type[Answer]] = {}
 """The class of each kind of answer, which every subclass with a `kind` joins."""
 

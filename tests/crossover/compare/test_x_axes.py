@@ -89,13 +89,6 @@ def test_a_crossover_over_the_cores_of_the_cpu(over_cores: Any) -> None:
     assert row["trials"] == len(SPREAD)
 
 
-def test_a_gpu_faster_than_all_cores_has_no_crossover(over_cores: Any) -> None:
-    (row,) = records(
-        crossovers_of(pairings(pd.DataFrame(over_cores("cpu-1", "cpu-2", all_cores=4)), {STUDY: "cpu_threads"}))
-    )
-    assert (row["status"], row["crossover"], row["faster_from"]) == ("below_range", None, 1)
-
-
 def test_refinement_adds_a_number_of_cores_and_trials_of_both_sides(over_cores: Any) -> None:
     measured = pd.DataFrame(over_cores("cpu-1", "cpu-4"))
 

@@ -315,15 +315,6 @@ def test_caveats_are_in_order_of_importance_and_a_sentence_has_the_first(series:
     assert further == "; ".join([told[0], *told[2:]])
 
 
-def test_the_table_of_answers_has_all_caveats_in_order(series: Row) -> None:
-    """All cells drift, have a busy host, and a single trial."""
-    rows = [trial | {"flag_names": ["drift", "busy_host"]} for trial in series(2e-3) if trial["trial"] == 1]
-    answer = only(answers(rows), "crossover")
-    assert answer.caveats == by_importance(answer.caveats)
-    assert answer.caveats[:2] == ["busy_machine", "busy_host"]
-    assert answer.caveats[-1] == "drift"
-
-
 def test_crossovers_of_precisions_are_main_answers_only_without_a_cpu(series: Row) -> None:
     rows = series(2e-3) + [trial for trial in series(1e-3, precision="tf32") if trial["device"] == "cuda"]
     pairs = [answer for answer in of_kind(answers(rows), "crossover") if answer.loser == "fp32 on the GPU"]
@@ -501,13 +492,6 @@ def test_mistakes_on_many_machines_are_summarised_by_mistake(row: Row) -> None:
         "“transfer in the loop” has no significant effect on the GPU (none larger than 90 %)",
         "“no synchronisation” has no significant effect on the GPU (none larger than 90 %)",
     ]
-
-
-def test_ratios_without_a_significant_difference_are_summarised_as_such(row: Row) -> None:
-    rows = trials(row, 4e-3, device="cpu") + trials(row, 4.001e-3, device="cuda")
-    ratio = only(answers(rows, study(figures=["comparison"])), "ratio")
-    said = summed([ratio, replace(ratio, detectable=0.5)])
-    assert said == "No significant difference between CPU and GPU (none larger than 50 %)"
 
 
 def test_a_single_trial_cannot_show_the_effect_of_a_mistake(row: Row) -> None:

@@ -14,7 +14,6 @@ from scipy import stats
 
 from crossover.compare.cells import hourly_price, means_of, summarise
 from crossover.tables.frames import records
-from crossover.topics.ranking import table as machines
 from crossover.topics.ranking.table import Standing, is_ranking, machines_of, standings_along
 from crossover.topics.references.table import EAGER_SPREAD
 
@@ -40,22 +39,6 @@ def ranked(
     columns = pd.DataFrame(rows)
     means = means_of(columns, prices)
     return machines_of(summarise(columns, means), means, {STUDY: "size"}, {STUDY: steps})
-
-
-def test_a_ranking_turns_only_the_columns_that_it_reads_into_records(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells have more than a hundred columns."""
-    widths: list[int] = []
-
-    def counted(table: pd.DataFrame) -> list[dict[str, Any]]:
-        widths.append(table.shape[1])
-        return records(table)
-
-    monkeypatch.setattr(machines, "records", counted)
-    table = ranked(row, {"laptop": {2: [0.1]}, "host": {2: [0.2]}, "gpu": {2: [0.3]}})
-
-    assert table["cost_rank"].tolist() == [1, 2, 3]
-    assert len(widths) == 1
-    assert max(widths) < 30
 
 
 def by_side(table: pd.DataFrame, column: str) -> list[tuple[str, Any]]:

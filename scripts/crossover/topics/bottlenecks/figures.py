@@ -36,7 +36,6 @@ from crossover.topics.bottlenecks.table import is_hidden_by_load
 MOST_BARS = 12
 """Maximum number of bars in a panel of the time split. Of more cells, an evenly spaced selection is drawn."""
 
-
 LEAST_SHARE = 0.005
 
 
@@ -82,9 +81,7 @@ TIME_SPLIT = Kind(
     lambda tables: bool(tables.cells["bottleneck"].notna().any()),
 )
 
-
 ROOFLINE_IN = 3.4
-
 
 UNDER = 0.2
 """The x axis of a roofline extends from the lowest FLOP per byte times this factor to the highest divided by it."""

@@ -40,24 +40,17 @@ from crossover.topics.wording import (
 
 CROSSED = ("bracketed", "reversed")
 
-
 LEADS = ("below_range", "above_range")
-
 
 Ends = tuple[float | None, float | None]
 
-
 BETTER = {"time": "faster", "energy": "takes less energy", "money": "cheaper", "run": "faster"}
-
 
 IS = {"time": "is faster", "energy": "takes less energy", "money": "is cheaper"}
 
-
 WOULD = {"time": "would be faster", "energy": "would take less energy", "money": "would be cheaper"}
 
-
 SIGNS = {"energy": ("more", "less"), "money": ("dearer", "cheaper")}
-
 
 INCOMPLETE = {
     "no_common_size": "no size has a result on both sides",
@@ -67,7 +60,6 @@ INCOMPLETE = {
     "baseline_unknown": "the second side has no measured energy, or no price",
     "contender_unknown": "the first side has no measured energy, or no price",
 }
-
 
 SUMMED = {
     "edge_tie": "no significant difference at an end of the measured sizes",

@@ -18,7 +18,6 @@ from crossover.topics.answer import Answer
 SETTINGS = ["variant", "precision", "execution"]
 """Axes whose values are compared by their peak memory."""
 
-
 NEARLY_FULL = 0.9
 """Share of a device's memory above which a peak nearly fills it; a peak omits the context and reserved memory."""
 

@@ -25,7 +25,6 @@ BY_DEVICE_ALONE = (
 )
 """One panel per device; all other axes separate lines."""
 
-
 NEAR = 20
 """A device's capacity is drawn if it is below this multiple of the y axis's upper end."""
 

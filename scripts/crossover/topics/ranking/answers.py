@@ -24,13 +24,10 @@ from crossover.topics.wording import capitalised, point_of, points_of, position_
 LEAST_COMPARED = 2
 """Minimum number of sides of which an answer can say that one is ahead."""
 
-
 RANGES_SHOWN = 4
 """Maximum number of ranges that a sentence on a ranking names; those beyond are only counted."""
 
-
 LEADING = {"time": "Fastest", "money": "Cheapest"}
-
 
 TRAILING = {"time": "slower", "money": "more expensive"}
 
