@@ -43,7 +43,7 @@ def test_a_sigterm_is_a_stop_and_no_failure(tmp_path: Path) -> None:
     assert run.returncode != 0
     assert re.search(
         r"^Stopped: \d jobs? \(measure_cell \d\)\.\nThe same command again measures what is missing", output, re.M
-    )
+    ), output
     for word in ("Failed", "failed", "Error in rule"):
         assert word not in output, output
     assert list(workflow.results.rglob("trial-*.parquet")) == []

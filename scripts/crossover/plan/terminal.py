@@ -57,6 +57,9 @@ STOPPING = ("Terminating processes on user request", "Will exit after finishing 
 FAILING = "Exiting because a job execution failed"
 """Prefix of Snakemake's last line, also if a job was stopped."""
 
+LOG_S = 0.5
+"""Seconds after which a command that got a signal has written its log."""
+
 STEPS = 20
 """About how many times the time left is shown during a run."""
 
@@ -277,8 +280,15 @@ def _holder_in(logs: Sequence[str]) -> str | None:
 
 
 def _is_stopped(facts: Mapping[str, Any]) -> bool:
-    """Whether the job of an error was stopped by a signal, according to its log."""
-    return any((_last_line(log) or "").startswith(STOPPED) for log in facts.get("log") or ())
+    """Whether the job of an error was stopped by a signal, according to its log.
+
+    A signal to all processes ends a job's shell before the command that it runs has written so: an empty log is read
+    again after LOG_S.
+    """
+    logs = facts.get("log") or ()
+    if logs and not any(map(_last_line, logs)):
+        time.sleep(LOG_S)
+    return any((_last_line(log) or "").startswith(STOPPED) for log in logs)
 
 
 def _last_line(log: str) -> str | None:

@@ -143,6 +143,16 @@ def test_a_job_that_a_signal_stops_has_not_failed(tmp_path: Path) -> None:
     assert run.progress.tells(last)
 
 
+def test_a_stopped_job_whose_log_is_empty_is_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "job.log"
+    log.touch()
+    monkeypatch.setattr(terminal.time, "sleep", lambda _seconds: log.write_text("stopped by a signal (SIGTERM)\n"))
+    run = Run(measure_cell=2)
+    run.event(LogEvent.JOB_INFO, jobid=1, rule_name="measure_cell", output=[""])
+    run.event(LogEvent.JOB_ERROR, jobid=1, rule_name="measure_cell", log=[str(log)])
+    assert (run.progress.failed, run.progress.ended) == ({}, {"measure_cell": 1})
+
+
 def test_failed_jobs_are_counted_and_not_expected_to_finish() -> None:
     run = Run(measure_cell=3)
     run.job(1, ends=False)
