@@ -169,7 +169,7 @@ def t_errors(variance: Floats, fourth: Floats, together: int = 1, confidence: fl
 
 
 def p_values(means: Floats, variance: Floats, fourth: Floats) -> Floats:
-    """Two-sided p-values of the hypotheses that differences are 0; arguments as for `t_errors`, NaN as the variance."""
+    """Two-sided p-values that differences are 0; arguments as for `t_errors`; NaN where `variance` is."""
     return np.asarray(2 * special.stdtr(_freedom(variance, fourth), -np.abs(means) / np.sqrt(variance)))
 
 

@@ -107,7 +107,7 @@ def turn_of_others(environment: Mapping[str, str]) -> str | None:
 
 
 def _file_of_turns(environment: Mapping[str, str]) -> Path | None:
-    """This user's file whose lock is the turn; None in a batch job whose main process is not in the allocation."""
+    """The file that this user locks for a turn; None in a batch job whose main process is not in the allocation."""
     name = environment.get(HANDED_DOWN) or (HOST if batch_job() is None else None)
     if name is None:
         return None

@@ -54,8 +54,7 @@ def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
     """Measure one trial in this process.
 
     Without a valid result, the row's `status` is `oom`, `unsupported`, `timeout` or `invalid`, and `reason` says why.
-    Raises UserError if the device or the dataset is
-    missing, and other errors as `OpenCell.ending` does.
+    Raises UserError if the device or the dataset is missing, and other errors as `OpenCell.ending` does.
     """
     with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
         phases = Phases(process_age_s())

@@ -658,9 +658,7 @@ ANSWERS = {
     "status": _text("status of the answer: one of the `statuses` of its kind"),
     "device": _text("the device that the answer is about; empty if it compares devices"),
     "trials": _count("minimum number of ok trials, or seeds, that the answer is based on"),
-    "corrected_for": _count(
-        "number of comparisons for which the study's sentences that compare are corrected together"
-    ),
+    "corrected_for": _count("number of the study's comparisons, by which each of them is corrected"),
     "caveats": _many("flags and caveats, the most important first; the reference of statuses and flags explains each"),
     "sentence": _text("the answer in words, with its scope, its interval and its most important caveat"),
     "fields": _text("the numbers and sides of the answer as JSON; the class of its kind in crossover.topics has each"),

@@ -171,7 +171,9 @@ class Outcome:
     facts: dict[str, Any]
     """The columns known so far, for a row that is not written yet."""
     result: dict[str, Any] = field(default_factory=dict)
-    """The result of a try or a probe. For a trial, the values that its command prints; for a REFUSED job, the error."""
+    """The result of a try of a batch, or of a probe of roofs. For a trial, the values that its command prints; for a
+    REFUSED job, the error.
+    """
     transient: bool = False
     """True for an invalid trial whose cause may be temporary."""
 

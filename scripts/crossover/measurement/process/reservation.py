@@ -81,7 +81,7 @@ def ask_slurm(job: str) -> str:
 
 
 def check_whole_node() -> None:
-    """Raise UserError if this Slurm job has cores that its step may not use, as an exclusive job can have.
+    """Raise UserError if this Slurm job has cores that its step may not use, as happens in an exclusive job.
 
     The CPU would look slow if it were timed on some of its cores. Slurm may count threads or cores as CPUs, and rounds
     a request up to whole cores.

@@ -38,7 +38,7 @@ class ChildFailedError(Exception):
 
 
 class StoppedError(SystemExit):
-    """A signal, such as a scheduler's, asked the job or its child to stop. It has no result, and has not failed."""
+    """A signal, such as a scheduler's, asked the job or its child to stop; the job has not failed."""
 
     def __init__(self, by: signal.Signals) -> None:
         super().__init__(128 + by)

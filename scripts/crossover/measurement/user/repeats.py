@@ -64,7 +64,7 @@ class Spent(NamedTuple):
     cpu_s: float
     """CPU time of this process, which does not count waiting, such as for new worker processes."""
     wall_s: float
-    """Wall-clock time without that for which threads of this process waited for a core."""
+    """Wall-clock time, less the time for which threads of this process waited for a core."""
 
 
 def spent(

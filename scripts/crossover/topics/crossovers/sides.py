@@ -41,9 +41,9 @@ def with_needed_columns(tables: RunTables) -> RunTables:
 
 
 def crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
-    """The crossovers of a study that get an answer, and the index labels of the main ones.
+    """The crossovers of a study that get an answer, and the index labels of those with a main answer.
 
-    Main ones compare devices or, if no CPU has a time, other pairs; comparisons with the CPU then get no answer. For
+    Main answers compare devices or, if no CPU has a time, other pairs; comparisons with the CPU then get no answer. For
     pairs other than `device`, money is left out: on one device it is proportional to time, and rankings compare the
     money of machines.
     """

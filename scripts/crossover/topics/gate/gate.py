@@ -43,8 +43,8 @@ COMPARABLE_IN = (*ENVIRONMENTS, MODEL)
 """What must be the same in both runs, unless `gate_of` allows it to differ."""
 
 LEAST_IDENTICAL = 5
-"""Minimum number of runs for calibration. In simulations, another pair of runs exceeds the limit from five runs in 5 %
-of cases, and the limit from three runs in 20 %.
+"""Minimum number of runs for calibration. In simulations, another pair of runs exceeds the limit from five runs in 5 to
+8 % of cases, and the limit from three runs in 14 to 16 %.
 """
 
 OUTLYING = 1 / 3
