@@ -7,8 +7,9 @@ The workflow runs this command for every trial (`snakemake -p` prints it, and co
     python scripts/measure_cell.py '{"cell": {"model": "my_net.py:build", "size": 256, "batch_size": 32}}' \\
         --device=cpu --output=trial.parquet
 
-JOB may have `trial`, `repeat`, `seed`, `effort` (keys as in the config), `latency_steps`, `latency_mistakes`,
-`time_limit_s` and `isolation`; its cell also `protocol`, `precision`, `execution`, `variant` and `study`.
+JOB may have `trial`, `repeat`, `seed`, `effort` (its numbers, as in the config), `latency_steps`, `latency_mistakes`,
+`time_limit_s` and `isolation` (an option counts instead); its cell also `protocol`, `precision`, `execution`, `variant`
+and `study`.
 
 If the trial runs out of memory, exceeds the time limit, crashes, gives a wrong result or is not supported, the exit
 status is still 0, and the row has the reason. The measurement runs in a separate process, forked from a preloaded

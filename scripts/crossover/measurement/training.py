@@ -88,7 +88,7 @@ def split(data: Mapping[str, torch.Tensor], test_share: float) -> tuple[Data, Da
     rows = len(data["labels"])
     trained = rows - math.ceil(rows * test_share)
     if not 0 < trained < rows:
-        raise UserError(f"--test-share: {test_share} leaves {trained} of {rows} rows to train on; choose another share")
+        raise UserError(f"test_share: {test_share} leaves {trained} of {rows} rows to train on; choose another share")
     training = {name: tensor[:trained] for name, tensor in data.items()}
     return training, {name: tensor[trained:] for name, tensor in data.items()}
 

@@ -134,7 +134,7 @@ def test_the_time_of_all_steps_counts_towards_the_limit(
 
 
 def test_a_share_that_leaves_no_row_to_train_on_is_a_user_error() -> None:
-    with pytest.raises(UserError, match=r"--test-share: 0\.9 leaves 0 of 2 rows"):
+    with pytest.raises(UserError, match=r"test_share: 0\.9 leaves 0 of 2 rows"):
         split({"features": torch.zeros(2, 2), "labels": torch.zeros(2)}, 0.9)
 
 

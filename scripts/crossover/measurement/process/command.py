@@ -7,10 +7,11 @@ import json
 import operator
 import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from crossover.config.models import Model, find_file, read_model
 from crossover.config.options import DEVICE_CHOICES, device, memory_size, new_parser, refusal, workflow_command
@@ -27,6 +28,10 @@ Made = TypeVar("Made")
 
 BY_HAND = {"study": "by_hand", "protocol": PROTOCOLS[0], **BASELINE_SETTINGS}
 """Axes that a cell need not give."""
+
+THREADS = f"auto, or a whole number from 1 to {MOST_THREADS}"
+CHOICES = {"isolation": ("auto", "server", "process"), "precisions": PRECISIONS}
+"""Values that fields of jobs may have."""
 
 BOUNDS = {
     "ge": (operator.ge, "at least"),
@@ -52,20 +57,28 @@ def read_job(kind: type[AnyJob], documentation: str | None, arguments: list[str]
     parser.add_argument("--dataset", type=lambda text: text or None, help="safetensors file, if the workload reads one")
     parser.add_argument("--output", required=True, help="file to write")
     options = vars(parser.parse_args(arguments))
-    try:
-        values = dict(json.loads(options.pop("job")))
-        cell = {**kind.axes, **values.pop("cell", {}), "device": options.pop("device")}
-    except (ValueError, TypeError) as error:
-        raise UserError(f"JOB: no object in JSON ({error}); copy a job from a command in a log or a row") from None
+    values = _read_object(options.pop("job"))
+    allowed = {f.name: f for f in fields(kind) if not f.metadata.get("is_set_later")}
+    _check_values(kind, values, allowed, "JOB")
+    threads = values.get("cpu_threads", "auto")
+    if threads != "auto" and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
+        raise UserError(f"JOB.cpu_threads: {shown_value(threads)} is not allowed; allowed: {THREADS}")
+    cell = values.pop("cell", {})
+    if not isinstance(cell, dict):
+        raise UserError(f"JOB.cell: {shown_value(cell)} is not allowed; allowed: an object with names and values")
+    cell = {**kind.axes, **cell}
+    if "device" in cell:
+        raise UserError("cell.device: the option --device has it; leave it out")
     for name, nested in (("effort", Effort), ("search", BatchSearch)):
         if name in known:
             values[name] = made(nested, values.get(name, {}), name)
     if issubclass(kind, TryJob):
         cell["batch_size"] = values["search"].start
         values["memory_limit_bytes"] = _bytes(values["search"].memory_limit)
-    values |= {**options, "cell": read_cell(cell, any_batch=issubclass(kind, TryJob))}
-    values |= {"command": shlex.join(["python3", sys.argv[0], *arguments]), "code_version": code_version()}
-    job = made(kind, values, "JOB")
+    values["cell"] = read_cell({**cell, "device": options.pop("device")}, any_batch=issubclass(kind, TryJob))
+    values |= {**options, "command": shlex.join(["python3", sys.argv[0], *arguments]), "code_version": code_version()}
+    _check_complete(kind, values, "JOB")
+    job = kind(**values)
     dataset = workload_traits(job.cell.workload).dataset
     if dataset is not None and job.dataset is None:
         raise UserError(
@@ -78,7 +91,7 @@ def read_job(kind: type[AnyJob], documentation: str | None, arguments: list[str]
 
 def _threads(text: str) -> int | str:
     if text != "auto" and not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_THREADS):
-        raise refusal(text, f"auto, or a whole number from 1 to {MOST_THREADS}")
+        raise refusal(text, THREADS)
     return text if text == "auto" else int(text)
 
 
@@ -89,33 +102,73 @@ def _bytes(limit: int | str | None) -> int | None:
         raise UserError(f"search.memory_limit: {error}") from None
 
 
-def made(kind: type[Made], values: Any, where: str) -> Made:
-    """A dataclass made of values from JSON; raises UserError for a missing or unknown key, or a number out of bounds.
+def _read_object(text: str) -> dict[str, Any]:
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"JOB: no JSON ({error}); copy a job from a command in a log or a row") from None
+    if not isinstance(values, dict):
+        raise UserError(f"JOB: {shown_value(values)} is not allowed; allowed: an object with names and values")
+    return values
 
-    The bounds are those of `crossover.config.studies.number`.
+
+def made(kind: type[Made], values: Any, where: str) -> Made:
+    """A dataclass made of values from JSON; raises UserError for a missing or unknown key, or a value not allowed.
+
+    The bounds of numbers are those of `crossover.config.studies.number`.
     """
-    if not isinstance(values, Mapping):
-        raise UserError(f"{where}: {shown_value(values)} is not allowed; allowed: an object with names and values")
-    known: dict[str, Field[Any]] = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
-    for name, value in values.items():
-        if name not in known:
-            raise UserError(f"{where}: '{name}' is unknown; {allowed_names(name, list(known))}")
-        _check_number(value, known[name], f"{where}.{name}")
-    for name, field in known.items():
-        if name not in values and field.default is field.default_factory is MISSING:
-            raise UserError(f"{where}: '{name}' is missing; add it")
+    _check_values(kind, values, {f.name: f for f in fields(kind)}, where)  # type: ignore[arg-type]
+    _check_complete(kind, values, where)
     return kind(**values)
 
 
-def _check_number(value: Any, field: Field[Any], where: str) -> None:
-    bounds = {bound: field.metadata[bound] for bound in BOUNDS if bound in field.metadata}
-    if not bounds or value == field.default:
-        return
-    kinds = (int, float) if isinstance(field.default, float) else (int,)
-    if type(value) not in kinds or not all(BOUNDS[bound][0](value, limit) for bound, limit in bounds.items()):
-        allowed = " and ".join(f"{BOUNDS[bound][1]} {limit}" for bound, limit in bounds.items())
-        number = "a number" if float in kinds else "a whole number"
-        raise UserError(f"{where}: {shown_value(value)} is not allowed; allowed: {number} {allowed}")
+def _check_values(kind: type, values: Any, known: Mapping[str, Field[Any]], where: str) -> None:
+    if not isinstance(values, Mapping):
+        raise UserError(f"{where}: {shown_value(values)} is not allowed; allowed: an object with names and values")
+    types = get_type_hints(kind)
+    for name, value in values.items():
+        if name not in known:
+            raise UserError(f"{where}: '{name}' is unknown; {allowed_names(name, list(known))}")
+        is_allowed, allowed = _is_of(value, types[name]), _type_words(types[name])
+        if bounds := {bound: known[name].metadata[bound] for bound in BOUNDS if bound in known[name].metadata}:
+            allowed += " " + " and ".join(f"{BOUNDS[bound][1]} {limit}" for bound, limit in bounds.items())
+            within = is_allowed and value is not None and all(BOUNDS[b][0](value, limit) for b, limit in bounds.items())
+            is_allowed = within or value == known[name].default
+        if choices := CHOICES.get(name):
+            is_allowed &= set(value if isinstance(value, list) else [value]) <= {*choices}
+            allowed = ", ".join(choices)
+        if not is_allowed:
+            raise UserError(f"{where}.{name}: {shown_value(value)} is not allowed; allowed: {allowed}")
+
+
+def _check_complete(kind: type, values: Mapping[str, Any], where: str) -> None:
+    for field in fields(kind):
+        if field.name not in values and field.default is field.default_factory is MISSING:
+            or_model = ", or a model of yours as `model`" if field.name == "workload" else ""
+            raise UserError(f"{where}: '{field.name}' is missing; add it{or_model}")
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Whether a value from JSON is of a field's type; a nested dataclass is checked when it is made."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return any(_is_of(value, one) for one in arguments)
+    if origin is not None and issubclass(origin, Sequence):
+        return isinstance(value, list) and all(_is_of(item, arguments[0]) for item in value)
+    if kind in (str, int, bool, NoneType):
+        return type(value) is kind
+    if kind is float:
+        return type(value) in (int, float)
+    return is_dataclass(kind) or kind is Any or isinstance(value, Mapping)
+
+
+def _type_words(kind: Any) -> str:
+    if get_origin(kind) in (Union, UnionType):
+        return " or ".join(map(_type_words, get_args(kind)))
+    if get_origin(kind) is not None:
+        return f"a list of {_type_words(get_args(kind)[0])}"
+    words = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
+    return words.get(kind, "an object with names and values")
 
 
 def read_cell(given: Mapping[str, Any], *, any_batch: bool = False) -> Cell:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from crossover.config.models import Model, Table
 from crossover.config.studies import (
@@ -30,6 +30,8 @@ COLUMNS = (
 )
 """Fields of jobs that are also columns of their rows."""
 
+Default = TypeVar("Default")
+
 REFUSED = "refused"
 """Status of a job whose step failed, until a try on the CPU in fp32 shows why."""
 
@@ -38,6 +40,11 @@ def plain_cell(cell: Cell) -> Cell:
     """The same cell on the CPU in fp32, run eagerly; a plain function keeps its precision."""
     sides: dict[str, Any] = BASELINE_SETTINGS if cell.precision != AS_WRITTEN else {}
     return replace(cell, **sides | {"device": cell.device if is_cpu(cell.device) else BASELINE})
+
+
+def later(default: Default) -> Default:
+    """A field that a command sets after it has read the job's JSON, which cannot give it."""
+    return field(default=default, metadata={"is_set_later": True})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,31 +71,31 @@ class Job:
     """Record of the files that the model's code writes; see `machine.written_files`."""
     plan_key: str | None = None
     """Hash of what the run was planned with."""
-    dataset: str | None = None
-    output: str = ""
+    dataset: str | None = later(None)
+    output: str = later("")
     """File to write; a row is first written to a temporary file, which the parent renames."""
-    command: str = ""
-    code_version: str | None = None
+    command: str = later("")
+    code_version: str | None = later(None)
 
-    threads: int = 1
-    uuid: str | None = None
+    threads: int = later(1)
+    uuid: str | None = later(None)
     """The leased GPU; None if the device is not a GPU or has no UUID."""
-    cpus: list[int] | None = None
+    cpus: list[int] | None = later(None)
     """Logical CPUs of the measuring process; None: those of its parent."""
-    environment_variables: str | None = None
+    environment_variables: str | None = later(None)
     """The result of `timed_variables` as JSON."""
-    lease_wait_s: float | None = None
+    lease_wait_s: float | None = later(None)
     """Time spent waiting for a turn on the host and for a GPU."""
-    turn_missed: str | None = None
+    turn_missed: str | None = later(None)
     """The process of another user beside which this one runs, since it kept its turn for too long."""
 
-    code_key: str | None = None
+    code_key: str | None = later(None)
     """Hash of the code that runs the job. The measuring process sets this field and the next three."""
-    model_key: str | None = None
+    model_key: str | None = later(None)
     """Hash of the model's code alone."""
-    measurement_key: str | None = None
+    measurement_key: str | None = later(None)
     """Hash of all other code."""
-    packages: str | None = None
+    packages: str | None = later(None)
     """Versions of packages as JSON."""
 
     def to_json(self) -> str:
@@ -119,7 +126,7 @@ class TrialJob(RowJob):
     effort: Effort = field(default_factory=Effort)
     latency_steps: int = number(0, "Steps to time one by one.", ge=LATENCY_STEPS_MIN, le=LATENCY_STEPS_MAX)
     latency_mistakes: bool = False
-    attempts: int = 1
+    attempts: int = later(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,8 +136,8 @@ class TrainingJob(RowJob):
     kind = "training"
     record = Training
 
-    epochs: int
-    test_share: float
+    epochs: int = field(metadata={"ge": 1, "le": MOST})
+    test_share: float = field(metadata={"gt": 0, "lt": 1})
     """Share of the dataset's rows that is held out, from the end of the dataset."""
 
 
@@ -143,11 +150,11 @@ class TryJob(Job):
 
     search: BatchSearch = field(default_factory=BatchSearch)
     """The search to which the try belongs."""
-    steps: int = 3
+    steps: int = later(3)
     """By step 2, optimizer state exists; by step 3, the heap is steady."""
-    memory_limit_bytes: int | None = None
+    memory_limit_bytes: int | None = later(None)
     """Limit on the memory of the device; None: no limit."""
-    timed_batches: int = 0
+    timed_batches: int = later(0)
     """Maximum number of batches to time after these steps."""
 
 

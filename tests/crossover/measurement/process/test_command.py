@@ -76,7 +76,15 @@ def test_a_job_by_hand_needs_only_its_cell() -> None:
         ({"effort": 7}, {}, "effort: 7 is not allowed; allowed: an object with names and values"),
         ({"latency_steps": 300}, {}, "JOB.latency_steps: 300 is not allowed; allowed: a whole number at least 368"),
         ({"trial": 0}, {}, "JOB.trial: 0 is not allowed; allowed: a whole number at least 1"),
-        ({}, {"size": "4"}, "cell.size: '4' is not allowed; allowed: a whole number above 0"),
+        ({"isolation": "x"}, {}, "JOB.isolation: 'x' is not allowed; allowed: auto, server, process"),
+        ({"latency_mistakes": "no"}, {}, "JOB.latency_mistakes: 'no' is not allowed; allowed: true or false"),
+        ({"cpu_threads": "all"}, {}, "JOB.cpu_threads: 'all' is not allowed; allowed: auto, or a whole number from 1"),
+        ({"plan_key": 5}, {}, "JOB.plan_key: 5 is not allowed; allowed: a text or null"),
+        ({"uuid": "GPU-1"}, {}, "JOB: 'uuid' is unknown; allowed: "),
+        ({}, {"study": 5}, "cell.study: 5 is not allowed; allowed: a text"),
+        ({}, {"device": "cuda"}, "cell.device: the option --device has it; leave it out"),
+        ({}, {"model": {"origin": "net.py", "name": 5}}, "cell.model.name: 5 is not allowed; allowed: a text"),
+        ({}, {"size": "4"}, "cell.size: '4' is not allowed; allowed: a whole number"),
         ({}, {"size": 9999}, "cell.size: 9999 is not offered by workload 'disc_mlp'"),
         ({}, {"precision": "fp31"}, "cell.precision: 'fp31' is unknown; allowed: fp32, .*did you mean 'fp32'"),
         ({}, {"workload": "none"}, "cell.workload: 'none' is unknown; allowed: "),
@@ -92,8 +100,28 @@ def test_a_wrong_value_is_one_line(changes: dict[str, Any], cell: dict[str, Any]
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(UserError, match=r"^cell: 'size' is missing; add it"):
         read(TrialJob, {"cell": {"workload": "disc_mlp", "batch_size": 1}})
-    with pytest.raises(UserError, match=r"^JOB: no object in JSON"):
+    with pytest.raises(UserError, match=r"^JOB: no JSON"):
         read_job(TrialJob, "", ["disc_mlp", "--device=cpu", "--output=b"])
+    with pytest.raises(UserError, match=r"^JOB: \[1\] is not allowed; allowed: an object with names and values"):
+        read_job(TrialJob, "", ["[1]", "--device=cpu", "--output=b"])
+    with pytest.raises(UserError, match=r"^JOB.cell: None is not allowed; allowed: an object with names and values"):
+        read(TrialJob, {"cell": None})
+    with pytest.raises(UserError, match=r"^cell: 'workload' is missing; add it, or a model of yours as `model`"):
+        read(TrialJob, {"cell": {"size": 2}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "job", "message"),
+    [
+        (ProbeJob, {"precisions": ["fp99"]}, "JOB.precisions: .*fp99.* is not allowed; allowed: fp32, "),
+        (TrainingJob, {"epochs": 0, "test_share": 0.5}, "JOB.epochs: 0 is not allowed; allowed: a whole number at lea"),
+        (TrainingJob, {"epochs": 1, "test_share": 1.5}, "JOB.test_share: 1.5 is not allowed; allowed: a number above"),
+        (TryJob, {"memory_limit_bytes": 5}, "JOB: 'memory_limit_bytes' is unknown"),
+    ],
+)
+def test_a_wrong_value_of_another_kind_of_job_is_one_line(kind: Any, job: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=f"^{message}"):
+        read(kind, {"cell": {"workload": "disc_mlp", "size": 4}, **job})
 
 
 HARD_NAMES = ("income, USD", '"quoted"', "a=b", "-x", " c", "it's $HOME", "two\nlines", "{brace}")
