@@ -1,42 +1,13 @@
-# Rules for figures, the report, and exports. The exports are separate targets: `snakemake export_figures` and
+# Rules for the report, and for what is made when asked for: `snakemake figures`, and
 # `snakemake export_reference --config name=h200`.
 
 from crossover.tables.run_tables import REPORT_FILES
-
-
-rule plot_figures:
-    input:
-        **RUN_TABLES,
-        plan=rules.write_plan.output.plan,
-    output:
-        # Which figures have data is known once the tables are.
-        folder=report(
-            directory(f"{RESULTS}/figures"),
-            patterns=["{study}/{kind}.svg"],
-            caption="../report/figure.rst",
-            category="{study}",
-            labels={"figure": "{kind}"},
-        ),
-    log:
-        f"{RESULTS}/logs/plot_figures.log",
-    localrule: True
-    conda:
-        "../envs/analysis.yaml"
-    threads: JOBS.share
-    params:
-        code=get_analysis_code(),
-        suffixes=[".svg"],
-    message:
-        "Drawing the figures"
-    script:
-        "../scripts/plot_figures.py"
 
 
 rule render_report:
     input:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
-        figures=rules.plot_figures.output.folder,
     output:
         **{name: f"{RESULTS}/{file}" for name, file in REPORT_FILES.items() if name != "report"},
         report=report(
@@ -61,23 +32,29 @@ rule render_report:
         "../scripts/render_report.py"
 
 
-rule export_figures:
+rule figures:
     input:
         **RUN_TABLES,
         plan=rules.write_plan.output.plan,
     output:
-        folder=directory(f"{RESULTS}/exported_figures"),
+        # Which figures have data is known once the tables are.
+        folder=report(
+            directory(f"{RESULTS}/figures"),
+            patterns=["{study}/{kind}.svg"],
+            caption="../report/figure.rst",
+            category="{study}",
+            labels={"figure": "{kind}"},
+        ),
     log:
-        f"{RESULTS}/logs/export_figures.log",
+        f"{RESULTS}/logs/figures.log",
     localrule: True
     conda:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
         code=get_analysis_code(),
-        suffixes=[".pdf", ".png"],
     message:
-        "Drawing the figures as PDF and PNG"
+        "Drawing the figures as SVG, PDF and PNG"
     script:
         "../scripts/plot_figures.py"
 

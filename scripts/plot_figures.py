@@ -1,4 +1,4 @@
-"""Draw the figures of a run that have data, as `{folder}/{study}/{kind}{suffix}`."""
+"""Draw the figures of a run as files, `{folder}/{study}/{kind}.{format}`."""
 
 from pathlib import Path
 from typing import Any
@@ -6,15 +6,14 @@ from typing import Any
 from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.plan import plan_file
-from crossover.report.figure_files import draw_run, figures_of
+from crossover.report.figure_files import write_figures
 from crossover.tables.frames import read_run
 
 snakemake: Any  # injected by Snakemake
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]), computing():
-        path_to_plan, folder = Path(snakemake.input.plan), Path(snakemake.output.folder)
-        folder.mkdir(exist_ok=True)
+        path_to_plan = Path(snakemake.input.plan)
         plan, tables = plan_file.read(path_to_plan), read_run(path_to_plan.parent)
         currency = (plan.config["prices"] or {}).get("currency")
-        draw_run(tables, plan.studies, folder, figures_of(tables, plan.studies), currency, snakemake.params.suffixes)
+        write_figures(tables, plan.studies, Path(snakemake.output.folder), currency)

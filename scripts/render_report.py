@@ -7,7 +7,6 @@ from crossover.errors import logged
 from crossover.machine.invocation import handed_down_invocation
 from crossover.machine.turns import computing
 from crossover.plan import plan_file
-from crossover.report.figure_files import figures_of
 from crossover.report.problems import list_problems
 from crossover.report.report import Run, write_report
 from crossover.tables.frames import read_run
@@ -15,11 +14,10 @@ from crossover.tables.frames import read_run
 snakemake: Any  # injected by Snakemake
 
 
-def render_report(path_to_plan: Path, folder_of_figures: Path, templates: Path, results: Path) -> None:
+def render_report(path_to_plan: Path, templates: Path, results: Path) -> None:
     """Write report.html, summaries, thresholds and provenance.json beside the tables in the results folder."""
     plan, tables = plan_file.read(path_to_plan), read_run(results)
-    figures = [folder_of_figures / study / f"{kind}.svg" for study, kind in figures_of(tables, plan.studies)]
-    run = Run(tables, plan.studies, plan.config, figures, plan.note, problems=list_problems(tables))
+    run = Run(tables, plan.studies, plan.config, note=plan.note, problems=list_problems(tables))
     write_report(run, results, templates, handed_down_invocation())
 
 
@@ -27,7 +25,6 @@ if __name__ == "__main__":
     with logged(snakemake.log[0]), computing():
         render_report(
             path_to_plan=Path(snakemake.input.plan),
-            folder_of_figures=Path(snakemake.input.figures),
             templates=Path(snakemake.params.templates),
             results=Path(snakemake.output.report).parent,
         )

@@ -14,7 +14,7 @@ from crossover.config.study import Study, study_of
 from crossover.errors import UserError, one_line_errors
 from crossover.plan import plan_file
 from crossover.reading import UnreadableError, read_json
-from crossover.report.figure_files import draw_run, figures_of
+from crossover.report.figure_files import write_figures
 from crossover.report.problems import list_problems
 from crossover.report.provenance import read_provenances
 from crossover.report.report import Run, write_report
@@ -41,16 +41,17 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--output", type=Path, help="folder to write to (default: FOLDER/partial; for several folders: results/merged)"
     )
+    parser.add_argument("--figures", action="store_true", help="also draw the figures as files: SVG, PDF and PNG")
     options = parser.parse_args(arguments)
     runs = [_named(text) for text in options.folders]
     if len(runs) == 1:
         folder = runs[0][1]
-        report_finished(folder, options.output or folder / "partial")
+        report_finished(folder, options.output or folder / "partial", options.figures)
     else:
-        report_merged(runs, options.output or Path("results/merged"))
+        report_merged(runs, options.output or Path("results/merged"), options.figures)
 
 
-def report_finished(folder: Path, output: Path) -> None:
+def report_finished(folder: Path, output: Path, with_figures: bool) -> None:
     """Report the finished part of a run without changing the run's own files."""
     plan = plan_file.read(folder / "plan.json")
     results = Path(plan.config["results"])
@@ -75,10 +76,10 @@ def report_finished(folder: Path, output: Path) -> None:
     progress = done if missing else None
     problems = list_problems(replace(tables, measurements=results_of["trial"]), missing)
     run = Run(tables, plan.studies, plan.config, note=plan.note, progress=progress, problems=problems)
-    _write(run, rows, output)
+    _write(run, rows, output, with_figures)
 
 
-def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None:
+def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path, with_figures: bool) -> None:
     """Report the trials and roofs of several runs side by side; other results are not merged."""
     rows, roofs = join_runs(runs)
     studies: dict[str, Study] = {}
@@ -91,15 +92,16 @@ def report_merged(runs: Sequence[tuple[str | None, Path]], output: Path) -> None
     tables = analyse(measurements, trainings, searches, studies, None, grids_known=False, roofs=roofs)
     merged = read_provenances([(name or str(folder), folder) for name, folder in runs])
     problems = list_problems(replace(tables, measurements=measurements))
-    _write(Run(tables, studies, merged=merged, problems=problems), rows, output)
+    _write(Run(tables, studies, merged=merged, problems=problems), rows, output, with_figures)
 
 
-def _write(run: Run, rows: pa.Table, output: Path) -> None:
+def _write(run: Run, rows: pa.Table, output: Path, with_figures: bool = False) -> None:
     output.mkdir(parents=True, exist_ok=True)
     write_rows(rows, output / "measurements.parquet")
     write_run(run.tables, output)
-    figures = draw_run(run.tables, run.studies, output / "figures", figures_of(run.tables, run.studies), run.currency)
-    write_report(replace(run, figures=figures), output, TEMPLATES)
+    if with_figures:
+        write_figures(run.tables, run.studies, output / "figures", run.currency)
+    write_report(run, output, TEMPLATES)
     print((output / "summary.txt").read_text(encoding="utf-8"), end="")
 
 

@@ -25,7 +25,6 @@ from crossover.topics.analysis import analyse
 TEMPLATES = Path(__file__).parents[1] / "report"
 INVOCATION = Invocation("snakemake --cores 1", str(ROOT), Checkout("d" * 40))
 CONFIG = {"seed": 0, "effort": {"preset": "quick"}, "prices": None}
-SVG = "<svg xmlns='http://www.w3.org/2000/svg' width=\"60pt\" height=\"21pt\"><rect width='60' height='9'/></svg>"
 
 
 OF_TRIALS = (MOST,)
@@ -113,11 +112,8 @@ def write_page(
     where = {"protocol": "resident"}
     claim = {"statement": words or "from 100 on", "crossover_between": {"range": [100, 1000], "where": where}}
     studies[names[0]] = replace(studies[names[0]], claims=[claim])
-    figure = folder / "figures" / names[0] / "times.svg"
-    figure.parent.mkdir(parents=True, exist_ok=True)
-    figure.write_text(SVG)
     tables = tables_of(rows, studies, references=references)
-    made = {"config": CONFIG, "figures": [figure], "note": words, "problems": list_problems(tables)}
+    made = {"config": CONFIG, "note": words, "problems": list_problems(tables)}
     run = Run(tables, studies, **made | changes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("platform.node", lambda: host)

@@ -124,7 +124,8 @@ def test_runs_of_two_machines_are_reported_together(tmp_path: Path, trials: list
         for trial in trials:
             write_trial(trial | {"step_time_s": factor * trial["step_time_s"]}, tmp_path / name)
     output = tmp_path / "both"
-    report_rows.main([f"{name}={tmp_path / name}" for name in ("h200", "laptop")] + ["--output", str(output)])
+    folders = [f"{name}={tmp_path / name}" for name in ("h200", "laptop")]
+    report_rows.main([*folders, "--output", str(output), "--figures"])
     assert (output / "figures" / "disc_depth" / "times.svg").is_file()
     ratios = read_table(output / "ratios.parquet")
     of_machines = ratios[ratios["pair"] == "machine"]

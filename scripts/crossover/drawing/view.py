@@ -170,6 +170,8 @@ class Kind:
     """Whether a study's tables have data for this kind."""
     series: Callable[[str], list[str]] = series_axes
     """The axes that identify a series of the figure, by the study's x axis."""
+    is_in_chart: bool = False
+    """Whether the page's chart shows the same, so that the page needs no picture."""
 
     def draw(self, view: StudyView) -> Figure:
         """The figure with the study's first MOST_SERIES series, and the names of the others below it."""

@@ -1,12 +1,10 @@
-"""The kinds of figures by name, and the files of those of a run."""
+"""The kinds of figures by name, and the pictures of those of a run."""
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -16,20 +14,12 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from crossover.config.figure_kinds import FIGURE_KINDS
 from crossover.config.study import Study
 from crossover.drawing.style import use_style
-from crossover.drawing.view import Kind, StudyView, study_view
+from crossover.drawing.view import Kind, study_view
 from crossover.files import atomic_path
-from crossover.machine.threads import usable_cores
 from crossover.tables.run_tables import RunTables
 
-SHOWN = ".svg"
-"""The format that the page shows; others are drawn when asked for."""
-NO_DATE: Mapping[str, Mapping[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-"""Metadata without the current time, so that files are reproducible."""
-
-WORKERS = 8
-"""Maximum number of drawing processes. Each needs memory for all tables of the run."""
-FIGURES_OF_WORKER = 12
-"""Minimum number of figures for each drawing process, whose start takes as long as drawing five."""
+FORMATS: Mapping[str, Mapping[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+"""The formats of files, with metadata without the current time, so that the files are reproducible."""
 
 FIGURES: Mapping[str, Kind] = {
     name: getattr(import_module(f"crossover.{module}"), name.upper()) for name, module in FIGURE_KINDS.items()
@@ -51,43 +41,35 @@ def figures_of(tables: RunTables, studies: Mapping[str, Study]) -> list[tuple[st
 def draw_run(
     tables: RunTables,
     studies: Mapping[str, Study],
-    folder: Path,
     wanted: Collection[tuple[str, str]],
     currency: str | None = None,
-    suffixes: Sequence[str] = (SHOWN,),
-) -> list[Path]:
-    """Draw the wanted pairs of study and kind into `{folder}/{study}/{kind}{suffix}`; return the paths.
+    formats: Sequence[str] = ("svg",),
+) -> Iterator[tuple[str, str, dict[str, bytes]]]:
+    """Draw the wanted pairs of study and kind; yield each with the figure in these formats.
 
-    In the same environment, the same tables give byte-identical files.
+    In the same environment, the same tables give the same bytes.
     """
-    names = {study for study, _ in wanted}
-    views = {study: study_view(tables, studies[study], study, currency) for study in names}
+    views = {study: study_view(tables, studies[study], study, currency) for study in {study for study, _ in wanted}}
     use_style()
-    save = partial(_save, views, folder, suffixes)
-    context = multiprocessing.get_context("fork")
-    workers = min(usable_cores(), WORKERS, len(wanted) // FIGURES_OF_WORKER)
-    if workers < 2:
-        return [path for figure in wanted for path in save(figure)]
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        # The views are sent to a process once a chunk.
-        return [path for paths in pool.map(save, wanted, chunksize=FIGURES_OF_WORKER // 2) for path in paths]
+    for study, kind in wanted:
+        figure = FIGURES[kind].draw(views[study])
+        # With `layout="constrained"`, the figure would be laid out again for each format.
+        if figure.axes:
+            ConstrainedLayoutEngine().execute(figure)
+        for axes in figure.axes:
+            # The last digits of the layout can differ between processes, and identifiers in the files depend on them.
+            axes.set_position(np.round(axes.get_position().bounds, 6).tolist())
+        pictures = {name: BytesIO() for name in formats}
+        for name, picture in pictures.items():
+            figure.savefig(picture, format=name, metadata=FORMATS[name])
+        plt.close(figure)
+        yield study, kind, {name: picture.getvalue() for name, picture in pictures.items()}
 
 
-def _save(
-    views: Mapping[str, StudyView], folder: Path, suffixes: Sequence[str], study_and_kind: tuple[str, str]
-) -> list[Path]:
-    study, kind = study_and_kind
-    view = views[study]
-    figure = FIGURES[kind].draw(view)
-    # With `layout="constrained"`, the figure would be laid out again for each format.
-    if figure.axes:
-        ConstrainedLayoutEngine().execute(figure)
-    for axes in figure.axes:
-        # The last digits of the layout can differ between processes, and identifiers in the files depend on them.
-        axes.set_position(np.round(axes.get_position().bounds, 6).tolist())
-    paths = [folder / study / f"{kind}{suffix}" for suffix in suffixes]
-    for path in paths:
-        with atomic_path(path) as temporary:
-            figure.savefig(temporary, metadata=NO_DATE.get(path.suffix))
-    plt.close(figure)
-    return paths
+def write_figures(tables: RunTables, studies: Mapping[str, Study], folder: Path, currency: str | None) -> None:
+    """Draw all figures of a run into `{folder}/{study}/{kind}.{format}`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for study, kind, pictures in draw_run(tables, studies, figures_of(tables, studies), currency, list(FORMATS)):
+        for name, picture in pictures.items():
+            with atomic_path(folder / study / f"{kind}.{name}") as temporary:
+                temporary.write_bytes(picture)

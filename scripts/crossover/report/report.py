@@ -28,8 +28,7 @@ from crossover.drawing.view import ALL_TOGETHER
 from crossover.errors import shown_path
 from crossover.files import atomic_path, sha256_of
 from crossover.machine.invocation import Invocation
-from crossover.reading import read_text
-from crossover.report.figure_files import FIGURES
+from crossover.report.figure_files import FIGURES, draw_run, figures_of
 from crossover.report.page_data import is_analysed, page_data
 from crossover.report.problems import FLAGGED
 from crossover.report.provenance import differing_software, hosts_elsewhere, provenance
@@ -57,15 +56,13 @@ SAFE = " !'$()*+,-./:;=?@_~"
 
 @dataclass(frozen=True)
 class Run:
-    """The tables, config and figures from which a report is made."""
+    """The tables and config from which a report is made."""
 
     tables: RunTables
     studies: Mapping[str, Study]
     """Completed with defaults."""
     config: Mapping[str, Any] | None = None
     """Completed with defaults; None if runs were merged."""
-    figures: Sequence[Path] = ()
-    """Files `{study}/{kind}.svg`, in the order shown."""
     note: str | None = None
     """A sentence shown at the top."""
     progress: Mapping[str, tuple[int, int]] | None = None
@@ -82,7 +79,7 @@ class Run:
 
 
 def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation | None = None) -> None:
-    """Write the report's files to a results folder, with a list of their checksums and those of the figures.
+    """Write the report's files to a results folder, with a list of their checksums.
 
     `templates` is the folder report/; `invocation` is None without a workflow.
     """
@@ -107,7 +104,6 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
         with atomic_path(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
     paths = [folder / name for name in texts]
-    paths += [file for path in run.figures for file in sorted(path.parent.glob(f"{path.stem}.*"))]
     with atomic_path(folder / REPORT_FILES["checksums"]) as temporary:
         lines = [f"{sha256_of(path)}  {Path(os.path.relpath(path, folder)).as_posix()}\n" for path in paths]
         temporary.write_text("".join(lines), encoding="utf-8")
@@ -128,7 +124,9 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     answers = [replace(answer, told=common) for answer in answers]
     counts = {answer.study: answer.corrected_for for answer in answers}
     together = {study: f"{count} comparison{'s' if count > 1 else ''}" for study, count in counts.items()}
-    figures = [figure_of(path, together) for path in run.figures]
+    shown = [(study, kind) for study, kind in figures_of(tables, run.studies) if not FIGURES[kind].is_in_chart]
+    drawn = draw_run(tables, run.studies, shown, run.currency)
+    figures = [picture_of(study, kind, pictures["svg"].decode(), together) for study, kind, pictures in drawn]
     studies = [
         _study(name, spec, tables.of_study(name), answers, figures, common) for name, spec in run.studies.items()
     ]
@@ -158,19 +156,17 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def figure_of(path: Path, together: Mapping[str, str]) -> dict[str, Any]:
-    """Study, kind, caption, data URI and size in CSS pixels of an SVG `{study}/{kind}.svg`.
+def picture_of(study: str, kind: str, svg: str, together: Mapping[str, str]) -> dict[str, Any]:
+    """Study, caption, data URI and size in CSS pixels of a figure.
 
     `together` has for each study for how many comparisons its sentences are corrected, in words.
     """
-    text = read_text(path, "figure")
-    points = re.findall(r'(?:width|height)="([0-9.]+)pt"', text)[:2]
+    points = re.findall(r'(?:width|height)="([0-9.]+)pt"', svg)[:2]
     width, height = (round(float(length) * 4 / 3) for length in points)
-    short = " ".join(text.split()).replace("> <", "><")  # in the URI, a line break takes three bytes
+    short = " ".join(svg.split()).replace("> <", "><")  # in the URI, a line break takes three bytes
     return {
-        "study": path.parent.name,
-        "kind": path.stem,
-        "caption": FIGURES[path.stem].caption.replace(ALL_TOGETHER, together[path.parent.name]),
+        "study": study,
+        "caption": FIGURES[kind].caption.replace(ALL_TOGETHER, together[study]),
         "source": f"data:image/svg+xml,{quote(short, safe=SAFE)}",
         "width": width,
         "height": height,

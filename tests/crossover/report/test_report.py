@@ -19,7 +19,7 @@ from markupsafe import escape
 from crossover.config.statuses import FLAGS
 from crossover.machine.invocation import ROOT, Checkout, Invocation
 from crossover.report.page_data import is_analysed
-from crossover.report.report import Run, write_report
+from crossover.report.report import Run, picture_of, write_report
 from crossover.report.templates import environment_of, first_answer
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
@@ -31,7 +31,7 @@ from crossover.topics.bottlenecks.answers import Bottleneck
 from crossover.topics.caveats import CAVEAT_WORDS, CAVEATS
 from crossover.topics.claims.findings import REASONS
 from crossover.topics.comparisons import Ratio
-from report_pages import CONFIG, INVOCATION, SVG, TEMPLATES, Page, study, tables_of, write_page
+from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, write_page
 
 Row = Callable[..., dict[str, Any]]
 GOLDEN = Path(__file__).parent / "golden"
@@ -300,7 +300,7 @@ def test_a_number_of_a_claim_stands_beside_the_quantity_that_it_is(row: Row, tmp
     assert f"the median on the GPU (95 % CI 5.02 to 5.23); tested: below 1, {quantities[0]}: ✓ reproduced" in terminal
 
 
-def test_the_page_says_which_intervals_are_corrected(row: Row, tmp_path: Path) -> None:
+def test_the_page_says_which_intervals_are_corrected(row: Row) -> None:
     """An interval of table `ratios` is Welch's, 95 % on its own; the sentence's is corrected for `corrected_for`.
 
     Without a significant difference, Holm's procedure corrects for all comparisons: the ratio, and the claim.
@@ -313,20 +313,16 @@ def test_the_page_says_which_intervals_are_corrected(row: Row, tmp_path: Path) -
         for device, slower in (("cpu", 1.05), ("cuda", 1))
         for trial in (1, 2, 3)
     ]
-    figure = tmp_path / "figures" / "disc_depth" / "speedups.svg"
-    figure.parent.mkdir(parents=True)
-    figure.write_text(SVG)
     studies = {"disc_depth": study(figures=["latency"], claims=[claim])}
     tables = tables_of(pd.DataFrame(trials), studies)
-    write_report(Run(tables, studies, CONFIG, [figure]), tmp_path, TEMPLATES, INVOCATION)
     (ratio,) = records(tables.ratios)
     (answer,) = [one for one in read_answers(tables.answers) if isinstance(one, Ratio)]
     assert answer.corrected_for == 2
     error = math.log(1.2) * math.sqrt(2 / 3)
     assert math.log(ratio["ratio_high"] / ratio["ratio"]) == pytest.approx(2.776 * error, rel=1e-3)
     assert answer.ratio_high == pytest.approx(ratio["ratio"] * math.exp(3.495 * error), rel=1e-3)
-    page = (tmp_path / "report.html").read_text()
-    assert "Each interval is 95 % on its own; sentences are corrected for 2 comparisons.</figcaption>" in page
+    picture = picture_of("disc_depth", "speedups", 'width="60pt" height="21pt"', {"disc_depth": "2 comparisons"})
+    assert picture["caption"].endswith("Each interval is 95 % on its own; sentences are corrected for 2 comparisons.")
     assert "on its own" in TABLES["ratios"]["ratio_low"].doc
 
 
@@ -563,6 +559,14 @@ def test_a_claim_names_its_machine_and_the_missing_gpu_once(row: Row, tmp_path: 
     assert "on a, on a" not in text
     assert text.count("no data (no GPU was measured)") == 1
     assert "(not measured)" not in text
+
+
+def test_the_page_has_pictures_only_of_what_its_chart_does_not_show(row: Row, tmp_path: Path) -> None:
+    trials = pd.DataFrame([row(size=size, peak_rss_bytes=10**9, base_rss_bytes=10**8) for size in (2, 4)])
+    html = write_page(trials, tmp_path, spec={"figures": ["times", "memory"]}).path.read_text()
+    (picture,) = re.findall(r'<img src="data:image/svg\+xml,[^"]*" width="\d+" height="\d+"[^>]* alt="([^"]*)"', html)
+    assert picture.startswith("Peak memory of a step")
+    assert not (tmp_path / "figures").exists()
 
 
 def test_a_run_without_rows_has_a_report(tmp_path: Path) -> None:

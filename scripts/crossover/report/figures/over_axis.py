@@ -282,6 +282,7 @@ TIMES = Kind(
     "that refinement added. Vertical line: the crossover, with its 95 % interval. Grey, or dotted and hollow: "
     "published. Dashed: measured elsewhere. Cross: a cell without a result.",
     _draw_times,
+    is_in_chart=True,
 )
 
 
@@ -291,6 +292,7 @@ SPEEDUPS = Kind(
     f"their own host, over this machine's CPU. {EACH_ALONE}",
     _draw_speedups,
     lambda tables: not _compared_with_cpu(tables.ratios).empty,
+    is_in_chart=True,
 )
 
 
@@ -307,6 +309,7 @@ UTILISATION = Kind(
     "that refinement added. Ring: the maximum of a line, also as a share of the measured rate of matrix products on "
     "the device in the same precision.",
     _draw_utilisation,
+    is_in_chart=True,
 )
 
 
@@ -324,4 +327,5 @@ THROUGHPUT = Kind(
     "on the hardware named. Cross: a batch size without a result.",
     _draw_throughput,
     series=lambda _: series_axes("batch_size"),
+    is_in_chart=True,
 )

@@ -79,6 +79,7 @@ TIME_SPLIT = Kind(
     "speed-up by the remedy, for the step without the preceding parts.",
     _draw_time_split,
     lambda tables: bool(tables.cells["bottleneck"].notna().any()),
+    is_in_chart=True,
 )
 
 ROOFLINE_IN = 3.4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -16,8 +15,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from crossover.drawing.style import spaced_out
 from crossover.drawing.view import StudyView
-from crossover.report import figure_files as registry
-from crossover.report.figure_files import FIGURES, draw_run, figures_of
+from crossover.report.figure_files import FIGURES, figures_of, write_figures
 from report_pages import tables_of
 
 from .conftest import STUDY, build_view, study_file
@@ -31,44 +29,21 @@ def run_of(rows: pd.DataFrame) -> tuple[Any, dict[str, Any]]:
     return tables_of(rows, studies), studies
 
 
-def test_figures_are_reproducible_byte_for_byte(tmp_path: Path, power_laws: PowerLaws) -> None:
+def test_files_of_figures_are_reproducible_byte_for_byte(tmp_path: Path, power_laws: PowerLaws) -> None:
     tables, studies = run_of(power_laws({2: 100, 4: 10_000}, trials=2))
-    wanted = [(STUDY, "times")]
-    formats = (".svg", ".png")
-    first = draw_run(tables, studies, tmp_path / "first", wanted, suffixes=formats)
-    second = draw_run(tables, studies, tmp_path / "second", wanted, suffixes=formats)
-
-    files = [f"times{suffix}" for suffix in formats]
-    assert [path.relative_to(tmp_path / "first" / STUDY).as_posix() for path in first] == files
-    for path, path_again in zip(first, second, strict=True):
-        assert path.read_bytes() == path_again.read_bytes(), path.name
+    for name in ("first", "second"):
+        write_figures(tables, studies, tmp_path / name, None)
+    first, second = (sorted((tmp_path / name).rglob("*.*")) for name in ("first", "second"))
+    assert [path.relative_to(tmp_path / "first" / STUDY).as_posix() for path in first] == [
+        f"times.{suffix}" for suffix in ("pdf", "png", "svg")
+    ]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
 def test_only_figures_with_data_are_drawn(power_laws: PowerLaws) -> None:
     tables, studies = run_of(power_laws({2: 100}))
     study = replace(studies[STUDY], figures=("times", "energy"))
     assert figures_of(tables, {STUDY: study, "not measured": study}) == [(STUDY, "times")]
-
-
-@pytest.mark.parametrize(("figures", "cores", "workers"), [(11, 2, 0), (120, 64, 8)])
-def test_processes_for_drawing_are_started_only_for_many_figures(
-    figures: int, cores: int, workers: int, tmp_path: Path, power_laws: PowerLaws, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tables, studies = run_of(power_laws({2: 100}))
-    started: list[int] = []
-
-    class Pool(ThreadPoolExecutor):
-        def __init__(self, workers: int, **_: object) -> None:
-            started.append(workers)
-            super().__init__(1)
-
-    monkeypatch.setattr(registry, "ProcessPoolExecutor", Pool)
-    monkeypatch.setattr(registry, "usable_cores", lambda: cores)
-    monkeypatch.setattr(registry, "_save", lambda _views, _folder, _suffixes, wanted: [Path(wanted[1])])
-    wanted = [(STUDY, str(number)) for number in range(figures)]
-
-    assert draw_run(tables, studies, tmp_path, wanted) == [Path(kind) for _, kind in wanted]
-    assert started == [workers] * bool(workers)
 
 
 def crowded(row: Row) -> list[dict[str, Any]]:
