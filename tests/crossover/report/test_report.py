@@ -17,10 +17,11 @@ import pytest
 from markupsafe import escape
 
 from crossover.config.statuses import FLAGS
-from crossover.machine.invocation import ROOT, Checkout, Invocation
+from crossover.machine.invocation import ROOT
 from crossover.report.page_data import is_analysed
 from crossover.report.report import Run, picture_of, write_report
 from crossover.report.templates import environment_of, first_answer
+from crossover.report.thresholds import thresholds_of
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import records
 from crossover.tables.reference_files import Facts, Reference
@@ -56,6 +57,7 @@ def rows(row: Row) -> pd.DataFrame:
             step_time_s=(size * 1e-6 if device == "cpu" else 2e-3) * 1.01 ** (trial - 2),
             peak_allocated_bytes=1000 * size if device == "cuda" else None,
             device_memory_bytes=8_000_000 if device == "cuda" else None,
+            **({"split_step_s": 2e-3, "held_s": 2e-3, "replayed_s": 2e-4 * 1.01**trial} if device == "cuda" else {}),
             command=f"python3 scripts/measure_cell.py --size={size}",
             torch_version="2.13.0",
             spent_s=json.dumps({"import": 1.2, "context": 0.1, "build": 0.4 if device == "cpu" else 2.9}),
@@ -67,6 +69,7 @@ def rows(row: Row) -> pd.DataFrame:
     ]
     for trial in widths[-3:]:
         trial |= {"status": "oom", "reason": "8 GB wanted", "step_time_s": None, "peak_allocated_bytes": None}
+        trial |= dict.fromkeys(("split_step_s", "held_s", "replayed_s"))
     alone = row(study="alone", device="cuda", size=2, flag_names=["drift"], torch_version="2.13.0")
     return pd.DataFrame([*widths, alone])
 
@@ -110,163 +113,6 @@ def test_the_page_is_the_accepted_one(page: Page) -> None:
 def test_the_summary_is_the_accepted_one(page: Page) -> None:
     text = re.sub(r"\d{4}-.* UTC", "TIME", (page.folder / "summary.md").read_text())
     assert text == golden("summary.md", text)
-
-
-@pytest.mark.parametrize("in_one_study", [False, True])
-def test_names_of_series_are_explained_if_a_study_has_several(
-    rows: pd.DataFrame, tmp_path: Path, in_one_study: bool
-) -> None:
-    """Two studies with one protocol each name no series by it."""
-    given = rows.assign(protocol="resident")
-    others = given.assign(protocol="as_published")
-    given = pd.concat([given, others]) if in_one_study else given.where(given["study"] == "widths", others)
-    text = (write_page(given, tmp_path).folder / "summary.md").read_text()
-    assert ("Names of series say where" in text) is in_one_study
-
-
-WHY = {
-    "cuda": "launching kernels is 90 % of a GPU step at 2 linear layers and the largest part at "
-    "every size measured; with batches prepared ahead, one CUDA graph is 10.0x faster (95 % CI 9.76 to 10.3)",
-    "cpu": "calling operators is 90 % of a CPU step at 2 linear layers and the largest part at every size measured; "
-    "with batches prepared ahead, 4 times the batch is 3.08x faster per sample (95 % CI 3.00 to 3.15)",
-}
-
-
-@pytest.mark.parametrize("devices", [("cpu", "cuda"), ("cpu",)])
-def test_each_summary_says_why_and_what_to_do(row: Row, tmp_path: Path, devices: tuple[str, ...]) -> None:
-    """A CUDA graph takes a tenth of a GPU's step. Of a CPU's step, 90 % do not grow with the batch."""
-    tried = {"cuda": {"replayed_s": 1e-4, "device_work_s": None}, "cpu": {"larger_s": 1.3e-3}}
-    trials = [
-        row(device=device, size=size, trial=trial, step_time_s=1e-3, split_step_s=1e-3, held_s=1e-3)
-        | {name: value and value * 1.01 ** (trial - 2) for name, value in tried[device].items()}
-        for device in devices
-        for size in (2, 3)
-        for trial in (1, 2, 3)
-    ]
-    page = write_page(pd.DataFrame(trials), tmp_path)
-    why = WHY[devices[-1]]
-    (main,) = [one for one in read_answers(page.tables.answers) if isinstance(one, Bottleneck) and one.main]
-    assert main.gain_low < main.gain < main.gain_high
-    assert f"<br>why, and what to do: {why}" in (page.folder / "summary.md").read_text()
-    assert f"  why, and what to do: {why}" in (page.folder / "summary.txt").read_text()
-    first_screen = page.path.read_text().partition('<div id="chart"')[0].replace("\u00a0", " ")
-    assert f"<bdi>{why}" in first_screen
-
-
-def test_each_sentence_on_why_names_its_series_if_a_study_has_several(row: Row, tmp_path: Path) -> None:
-    """The split of the page is that of the cell closest to the CPU's time, here of the series as published."""
-    trials = [
-        row(device=device, size=size, trial=trial, protocol=protocol, step_time_s=time_s * 1.01**trial)
-        | ({"split_step_s": 1e-3, "held_s": 1e-3, "replayed_s": 1e-4} if device == "cuda" else {})
-        for protocol, slower in (("as_published", 1.1), ("resident", 3))
-        for size in (2, 3)
-        for device, time_s in (("cpu", 1e-3), ("cuda", 1e-3 * slower ** (2.5 - size)))
-        for trial in (1, 2, 3)
-    ]
-    page = write_page(pd.DataFrame(trials), tmp_path)
-    for name in ("summary.md", "summary.txt"):
-        text = (page.folder / name).read_text()
-        assert "why, and what to do: resident: launching kernels is" in text
-        assert "resident: GPU faster" in text
-    html = page.path.read_text()
-    assert "<bdi>resident: launching kernels is" in html
-    assert '<p class="soft"><bdi>as published</bdi>: GPU at 2 linear layers: ' in html
-
-
-@pytest.mark.parametrize("gain", [40.0, 200.0])
-@pytest.mark.parametrize("disturbed", [0, 1, 3])
-def test_a_cause_under_load_has_a_caveat_or_is_left_out(row: Row, tmp_path: Path, disturbed: int, gain: float) -> None:
-    """The flags of the trials that tried a remedy count, also if they are too few for a flag of the cell."""
-    trials = [
-        row(size=size, trial=trial, step_time_s=1e-3, split_step_s=1e-3, held_s=1e-3, one_thread_s=1e-3 / gain)
-        | {"flag_names": ["steal"] if trial <= disturbed and size == 2 else []}
-        for size in (2, 3, 4, 5, 6)
-        for trial in (1, 2, 3)
-    ]
-    page = write_page(pd.DataFrame(trials), tmp_path)
-    texts = [(page.folder / name).read_text().replace("\u00a0", " ") for name in ("summary.md", "summary.txt")]
-    texts.append(page.path.read_text().partition('<div id="chart"')[0].replace("\u00a0", " "))
-    (cell, *_) = records(page.tables.cells)
-    assert cell["gain"] == pytest.approx(gain)
-    assert cell["remedy_flags"] == (["steal"] if disturbed else [])
-    assert is_analysed(page.tables.cells).tolist() == [not (disturbed and gain > 100), True, True, True, True]
-    for text in texts:
-        if disturbed and gain > 100:
-            assert "load on this machine hides the cause of the time of a CPU step (CPU time taken by other" in text
-            assert "one thread" not in text
-        else:
-            assert f"one thread is {gain:.{1 if gain < 100 else 0}f}x faster" in text
-            assert ("CPU time taken by other hosts" in text) is (disturbed > 0)
-
-
-def test_a_cause_on_a_busy_machine_says_so_beside_an_answer_that_says_so(row: Row, tmp_path: Path) -> None:
-    trials = [
-        row(size=size, trial=trial, device=device, flag_names=["busy_host"], step_time_s=1e-3 * 1.01**trial * slower)
-        | {"split_step_s": 1e-3, "held_s": 1e-3, "one_thread_s": 1e-5, "replayed_s": 2e-5}
-        for size in (2, 3)
-        for device, slower in (("cpu", 1), ("cuda", size - 1.5))
-        for trial in (1, 2, 3)
-    ]
-    text = (write_page(pd.DataFrame(trials), tmp_path).folder / "summary.md").read_text()
-    assert "| On a busy machine: GPU faster" in text
-    assert "<br>why, and what to do: On a busy machine: launching kernels is" in text
-
-
-@pytest.mark.parametrize(
-    ("work", "text"),
-    [
-        # The work of the device in ms at three sizes, of a step of 1 ms, and which the roofs explain at none of them.
-        ((0.8, 0.8, 0.8), "2 linear layers is unexplained and the largest part up to 4 linear layers; {}"),
-        ((0.8, 0.8, 0.2), "2 linear layers is unexplained and the largest part up to 3 linear layers; {}; {}"),
-        ((0.8,), "2 linear layers is unexplained; {}"),
-    ],
-)
-def test_what_is_unexplained_is_no_cause(row: Row, tmp_path: Path, work: tuple[float, ...], text: str) -> None:
-    explained = "the largest explained part is calling operators, 20 %"
-    at_the_end = "at the largest size, the largest part is calling operators"
-    why = "why: the cause was not found: 80 % of a CPU step at " + text.format(explained, at_the_end)
-    trials = [
-        row(size=size, trial=trial, step_time_s=1e-3, split_step_s=1e-3, held_s=1e-3)
-        | {"larger_s": 1e-3 * (1 + 3 * part), "products_s": 1e-4, "others_s": 0.0}
-        for size, part in enumerate(work, 2)
-        for trial in (1, 2, 3)
-    ]
-    page = write_page(pd.DataFrame(trials), tmp_path)
-    assert why in (page.folder / "summary.md").read_text()
-    assert f"{why}\n" in (page.folder / "summary.txt").read_text()
-    assert not any(one.remedy for one in read_answers(page.tables.answers) if isinstance(one, Bottleneck))
-
-
-def test_a_later_part_that_is_unexplained_is_no_cause(row: Row, tmp_path: Path) -> None:
-    """Calling operators takes 60 %, and work that no roof explains 40 % of a step; 20 and 80 % at the larger size."""
-    trials = [
-        row(size=size, trial=trial, step_time_s=1e-3, split_step_s=1e-3, held_s=1e-3)
-        | {"larger_s": 1e-3 * (1 + 3 * part), "products_s": 1e-4, "others_s": 0.0}
-        for size, part in ((2, 0.4), (3, 0.8))
-        for trial in (1, 2, 3)
-    ]
-    text = (write_page(pd.DataFrame(trials), tmp_path).folder / "summary.md").read_text()
-    assert "calling operators is 60 % of a CPU step at 2 linear layers; with batches prepared ahead, 4 times" in text
-    assert "; at the largest size it is unexplained" in text
-
-
-def test_the_summary_says_between_which_cells_a_claim_was_measured(row: Row, tmp_path: Path) -> None:
-    trials = [
-        row(device="cuda", size=size, trial=trial, step_time_s=1e-3 * 1.01**trial)
-        for size in (5, 80, 2000)
-        for trial in (1, 2, 3)
-    ]
-    sides = {"of": {"size": 2000}, "over": {"size": 5}, "where": {"device": "cuda"}}
-    claim = {
-        "statement": "the GPU takes the same time at every width",
-        "source": "Somebody",
-        "published": "1",
-        "ratio_between": {"metric": "step_time_s", "range": [0.9, 1.1], **sides},
-    }
-    studies = {"disc_depth": study(claims=[claim])}
-    write_report(Run(tables_of(pd.DataFrame(trials), studies), studies, CONFIG), tmp_path, TEMPLATES, INVOCATION)
-    summary = (tmp_path / "summary.md").read_text()
-    assert re.search(r"measured 1\.00 \([^)]*\): time per step, size 2,000 over size 5 \(GPU\)", summary)
 
 
 def test_a_number_of_a_claim_stands_beside_the_quantity_that_it_is(row: Row, tmp_path: Path) -> None:
@@ -326,69 +172,148 @@ def test_the_page_says_which_intervals_are_corrected(row: Row) -> None:
     assert "on its own" in TABLES["ratios"]["ratio_low"].doc
 
 
-def test_the_speed_up_between_machines_says_that_its_interval_is_not_corrected(row: Row, tmp_path: Path) -> None:
+def whys(trials: list[dict[str, Any]]) -> list[Bottleneck]:
+    """The answers on why a step takes its time, the main one first."""
+    answers = read_answers(tables_of(pd.DataFrame(trials)).answers)
+    return sorted((one for one in answers if isinstance(one, Bottleneck)), key=lambda one: not one.main)
+
+
+def split(row: Row, trial: int, size: int = 2, **values: Any) -> dict[str, Any]:
+    """A trial of 1 ms per step whose time was split into parts."""
+    times_s = dict.fromkeys(("step_time_s", "split_step_s", "held_s"), 0.001)
+    return row(**{"trial": trial, "size": size, **times_s, **values})
+
+
+def test_the_cause_and_its_remedy_are_told_for_the_accelerator_first(row: Row) -> None:
+    """A CUDA graph takes a tenth of a GPU's step. Of a CPU's step, 90 % do not grow with the batch."""
     trials = [
-        row(machine=machine, trial=trial, step_time_s=1e-3 * 1.01**trial) for machine in ("a", "b") for trial in (1, 2)
+        split(row, trial, size, device=device, protocol=protocol, **{name: time_s * 1.01 ** (trial - 2)})
+        for protocol in ("as_published", "resident")
+        for device, name, time_s in (("cpu", "larger_s", 1.3e-3), ("cuda", "replayed_s", 1e-4))
+        for size in (2, 3)
+        for trial in (1, 2, 3)
     ]
-    page = write_page(pd.DataFrame(trials), tmp_path)
-    assert set(page.tables.answers["corrected_for"]) == {2}
-    header = "over trials, on its own; sentences are corrected for 2 comparisons.</caption>"
-    assert header in page.path.read_text()
-
-
-def test_a_remedy_without_a_significant_gain_is_not_called_faster() -> None:
-    unsure = Bottleneck(remedy="one thread", gain=1.1, gain_low=0.9, gain_high=1.3)
+    gpu, cpu = (next(one for one in whys(trials) if one.device == device) for device in ("GPU", "CPU"))
+    assert (gpu.main, cpu.main) == (True, False)
+    assert gpu.text() == (
+        "resident: launching kernels is 90 % of a GPU step at 2 linear layers and the largest part at every size "
+        "measured; with batches prepared ahead, one CUDA graph is 10.0x faster (95 % CI 9.76 to 10.3)"
+    )
+    assert cpu.sentence() == (
+        "calling operators is 90 % of a CPU step at 2 linear layers and the largest part at every size measured; "
+        "with batches prepared ahead, 4 times the batch is 3.08x faster per sample (95 % CI 3.00 to 3.15)"
+    )
+    unsure = replace(gpu, remedy="one thread", gain=1.1, gain_low=0.9, gain_high=1.3)
     assert unsure.gain_text() == "no significant gain from one thread (95 % CI 0.900 to 1.30)"
 
 
-def test_a_run_without_a_gpu_names_the_commands_for_a_machine_with_one(rows: pd.DataFrame, tmp_path: Path) -> None:
-    page = write_page(rows[rows["device"] == "cpu"], tmp_path / "my results")
+@pytest.mark.parametrize("gain", [40.0, 200.0])
+@pytest.mark.parametrize("disturbed", [0, 1, 3])
+def test_a_cause_under_load_has_a_caveat_or_is_left_out(row: Row, disturbed: int, gain: float) -> None:
+    """The flags of the trials that tried a remedy count, also if they are too few for a flag of the cell."""
+    trials = [
+        split(row, trial, size, one_thread_s=1e-3 / gain)
+        | {"flag_names": ["steal"] if trial <= disturbed and size == 2 else []}
+        for size in (2, 3, 4, 5, 6)
+        for trial in (1, 2, 3)
+    ]
+    tables = tables_of(pd.DataFrame(trials))
+    (cell, *_) = records(tables.cells)
+    assert cell["gain"] == pytest.approx(gain)
+    assert cell["remedy_flags"] == (["steal"] if disturbed else [])
+    assert is_analysed(tables.cells).tolist() == [not (disturbed and gain > 100), True, True, True, True]
+    text = whys(trials)[0].text()
+    if disturbed and gain > 100:
+        assert text.startswith(
+            "load on this machine hides the cause of the time of a CPU step (CPU time taken by other"
+        )
+    else:
+        assert f"one thread is {gain:.{1 if gain < 100 else 0}f}x faster" in text
+        assert ("CPU time taken by other hosts" in text) is (disturbed > 0)
+
+
+@pytest.mark.parametrize(
+    ("work", "text"),
+    [
+        # The work of the device in ms at each size, of a step of 1 ms, and which the roofs explain at none of them.
+        ((0.8, 0.8, 0.8), "2 linear layers is unexplained and the largest part up to 4 linear layers; {}"),
+        ((0.8, 0.8, 0.2), "2 linear layers is unexplained and the largest part up to 3 linear layers; {}; {}"),
+        ((0.8,), "2 linear layers is unexplained; {}"),
+        (
+            (0.4, 0.8),
+            "calling operators is 60 % of a CPU step at 2 linear layers; with batches prepared ahead, 4 times",
+        ),
+    ],
+)
+def test_what_is_unexplained_is_no_cause(row: Row, work: tuple[float, ...], text: str) -> None:
+    parts = (
+        "the largest explained part is calling operators, 20 %",
+        "at the largest size, the largest part is calling",
+    )
+    trials = [
+        split(row, trial, size, larger_s=1e-3 * (1 + 3 * part), products_s=1e-4, others_s=0.0)
+        for size, part in enumerate(work, 2)
+        for trial in (1, 2, 3)
+    ]
+    (why,) = whys(trials)
+    if work[0] > 0.5:
+        assert why.sentence().startswith(f"the cause was not found: 80 % of a CPU step at {text.format(*parts)}")
+        assert not why.remedy
+    else:
+        assert why.sentence().startswith(text)
+        assert why.sentence().endswith("; at the largest size it is unexplained")
+
+
+def test_a_run_without_a_gpu_names_the_commands_for_a_machine_with_one_once(rows: pd.DataFrame, tmp_path: Path) -> None:
+    note = "this machine has a GPU, but its driver does not answer (Unknown Error): restart the machine"
+    page = write_page(rows[rows["device"] == "cpu"], tmp_path / "my results", note=note)
     given = "snakemake --cores 1 --config results=gpu"
-    terminal, summary = ((page.folder / name).read_text() for name in ("summary.txt", "summary.md"))
+    texts = {name: (page.folder / name).read_text() for name in ("report.html", "summary.md", "summary.txt")}
+    terminal = texts["summary.txt"]
     assert f" and run there:\n  {given}\n" in terminal
     assert f"\n  python {ROOT}/scripts/report_rows.py 'no_gpu={page.folder}' with_gpu=gpu --output both\n" in (
         terminal.replace("python scripts/", f"python {ROOT}/scripts/")
     )
-    assert f" and run there:** `{given}`\n" in summary
-    assert f"and run there: <code>{given}</code>" in page.path.read_text()
+    assert f" and run there:** `{given}`\n" in texts["summary.md"]
+    assert f"and run there: <code>{given}</code>" in texts["report.html"]
+    assert terminal.startswith(f"Note: {note}\n")
+    assert f"**Note: {note}**" in texts["summary.md"]
+    assert note in texts["report.html"]
+    assert {name: text.count("No GPU measured here") for name, text in texts.items()} == dict.fromkeys(texts, 1)
 
 
-def test_the_files_to_copy_to_a_machine_with_a_gpu_are_named(rows: pd.DataFrame, tmp_path: Path) -> None:
-    cpu = rows[(rows["study"] == "widths") & (rows["device"] == "cpu")]
-    (tmp_path / "my_nets").mkdir()
-    nets = tmp_path / "my_nets" / "net.py"
-    nets.touch()
-    (tmp_path / "here").mkdir()
-    model = {"origin": str(nets), "name": "build", "table": {"file": "/data/rows.csv", "targets": "label"}}
-    studies = {"widths": study(user_model=model)}
-    run = Invocation(f"snakemake -s {ROOT}/Snakefile --config model={nets}:build", str(tmp_path / "here"), Checkout())
-    write_report(Run(tables_of(cpu, studies), studies), tmp_path, TEMPLATES, run)
-    terminal, summary, page = ((tmp_path / name).read_text() for name in ("summary.txt", "summary.md", "report.html"))
-    sentence = (
-        f"No GPU measured here. Copy the folder {tmp_path}/here, with {nets} put into it, to a machine that has a GPU "
-        "and Crossover (also /data/rows.csv, to the same path), and run there (CROSSOVER stands for the path of "
+def test_the_files_to_copy_to_a_machine_with_a_gpu_are_named() -> None:
+    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    there = {"files": ["/nets/net.py"], "at_their_path": ["/data/rows.csv"], "uses_checkout": True}
+    assert words.no_gpu({"folder": "/here", "on_a_gpu": there}) == (
+        "No GPU measured here. Copy the folder /here, with /nets/net.py put into it, to a machine that has a GPU and "
+        "Crossover (also /data/rows.csv, to the same path), and run there (CROSSOVER stands for the path of "
         "Crossover's folder there):"
     )
-    assert f"{sentence}\n  snakemake -s CROSSOVER/Snakefile --config model=net.py:build results=gpu\n" in terminal
-    assert sentence.replace("_", "\\_") in summary
-    assert sentence in unescape(page)
 
 
-def test_a_report_names_the_host_that_measured_if_it_is_another(rows: pd.DataFrame, tmp_path: Path) -> None:
-    page = write_page(rows, tmp_path, host="login")
-    assert "Measured on another host: here." in (page.folder / "summary.txt").read_text().splitlines()
-    assert "Measured on another host: <bdi>here</bdi>." in page.path.read_text()
-    assert re.search(r"Measured on .*Brand C1.* of here; threads 2", (page.folder / "summary.md").read_text())
-
-
-def test_the_page_of_a_model_that_does_not_use_its_size_has_no_crossover(rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_model_that_does_not_use_its_size_has_no_threshold(rows: pd.DataFrame) -> None:
     work = [[1.0]] * len(rows)
     rows = rows.assign(workload="model", parameters=5, flops_per_step=3)
     rows = rows.assign(products_bytes_by_working_set=work, others_bytes_by_working_set=work)
-    page = write_page(rows, tmp_path)
-    assert "No crossover over the size: " in (page.folder / "summary.md").read_text()
-    thresholds = json.loads((page.folder / "thresholds.json").read_text())["thresholds"]
+    thresholds = thresholds_of(tables_of(rows), "today")["thresholds"]
     assert [entry["study"] for entry in thresholds] == ["alone"]  # which has one size
+
+
+def test_a_partial_report_of_another_host_says_so(rows: pd.DataFrame, tmp_path: Path) -> None:
+    """It does not report results that are still to come as missing."""
+    progress = {"trial": (25, 40), "training": (0, 1)}
+    page = write_page(rows[rows["device"] == "cpu"], tmp_path, host="login", progress=progress)
+    sentence = "25 of 40 trials and 0 of 1 training have finished."
+    terminal, summary, html = ((tmp_path / name).read_text() for name in ("summary.txt", "summary.md", "report.html"))
+    assert terminal.startswith(f"Partial: {sentence}")
+    assert f"This report is partial: {sentence}" in html
+    facts = json.loads((page.folder / "provenance.json").read_text())
+    assert facts["progress"] == {"trial": [25, 40], "training": [0, 1]}
+    assert "No GPU measured here" not in terminal + summary + html
+    assert "Measured on another host: here." in terminal.splitlines()
+    assert "Measured on another host: <bdi>here</bdi>." in html
+    assert re.search(r"Measured on .*Brand C1.* of here; threads 2", summary)
 
 
 def test_every_caveat_and_reason_has_a_wording() -> None:
@@ -428,57 +353,22 @@ def test_text_of_users_is_escaped_on_the_page_and_in_markdown(rows: pd.DataFrame
     assert not re.search(r"(?<!\\)<script", markdown)
 
 
-def test_a_partial_report_has_the_finished_part(rows: pd.DataFrame, tmp_path: Path) -> None:
-    """It does not report results that are still to come as missing."""
-    page = write_page(rows[rows["device"] == "cpu"], tmp_path, progress={"trial": (25, 40), "training": (0, 1)})
-    sentence = "25 of 40 trials and 0 of 1 training have finished."
-    assert f"This report is partial: {sentence}" in page.path.read_text()
-    assert (page.folder / "summary.txt").read_text().startswith(f"Partial: {sentence}")
-    facts = json.loads((page.folder / "provenance.json").read_text())
-    assert facts["progress"] == {"trial": [25, 40], "training": [0, 1]}
-    for name in ("report.html", "summary.md", "summary.txt"):
-        assert "No GPU measured here" not in (page.folder / name).read_text(), name
-
-
-def test_a_note_comes_first_and_a_missing_gpu_is_stated_once(rows: pd.DataFrame, tmp_path: Path) -> None:
-    note = "this machine has a GPU, but its driver does not answer (Unknown Error): restart the machine"
-    cpu = rows[(rows["study"] == "widths") & (rows["device"] == "cpu")]
-    studies = {"widths": study()}
-    write_report(Run(tables_of(cpu, studies), studies, note=note), tmp_path, TEMPLATES)
-    texts = {name: (tmp_path / name).read_text() for name in ("report.html", "summary.md", "summary.txt")}
-    assert texts["summary.txt"].startswith(f"Note: {note}\n")
-    assert f"**Note: {note}**" in texts["summary.md"]
-    assert note in texts["report.html"]
-    assert {name: text.count("No GPU measured here") for name, text in texts.items()} == dict.fromkeys(texts, 1)
-
-
-def test_a_reference_has_its_version_of_torch_and_uncommitted_changes(rows: pd.DataFrame, tmp_path: Path) -> None:
-    widths = rows[rows["study"] == "widths"].assign(model_key="key")
-    there = widths.assign(machine="far").reindex(columns=list(COLUMNS))
-    page = write_page(
-        widths[widths["device"] == "cpu"],
-        tmp_path,
-        references=[Reference(replace(FAR, code_version="abc-dirty"), there)],
-    )
-    words = "measured elsewhere on 2026-11-23 (torch 2.11.0, code with uncommitted changes)"
-    html = (page.folder / "report.html").read_text()
-    assert words in html
-    assert "<code>abc-dirty</code>, with uncommitted changes" in html
-    assert words in unescape((page.folder / "summary.md").read_text()).replace("\\", "")
-
-
 def test_beside_the_only_cpu_a_reference_is_compared_but_not_ranked(rows: pd.DataFrame, tmp_path: Path) -> None:
     """This CPU takes 4 us per neuron, the reference's CPU 1 us, and its GPU 0.4 ms, out of memory at 8,000."""
     widths = rows[rows["study"] == "widths"].assign(model_key="key")
     faster = widths["device"].map({"cpu": 1.0, "cuda": 0.2})
     there = widths.assign(machine="far", step_time_s=faster * widths["step_time_s"]).reindex(columns=list(COLUMNS))
     here = widths[widths["device"] == "cpu"]
-    page = write_page(here.assign(step_time_s=4 * here["step_time_s"]), tmp_path, references=[Reference(FAR, there)])
+    page = write_page(
+        here.assign(step_time_s=4 * here["step_time_s"]),
+        tmp_path,
+        references=[Reference(replace(FAR, code_version="abc-dirty"), there)],
+    )
     html = (page.folder / "report.html").read_text()
-    assert "measured elsewhere on 2026-11-23 (torch 2.11.0)" in html
-    assert "measured elsewhere on 2026-11-23 (torch 2.11.0)" in unescape(
-        (page.folder / "summary.md").read_text()
-    ).replace("\\", "")
+    words = "measured elsewhere on 2026-11-23 (torch 2.11.0, code with uncommitted changes)"
+    assert words in html
+    assert "<code>abc-dirty</code>, with uncommitted changes" in html
+    assert words in unescape((page.folder / "summary.md").read_text()).replace("\\", "")
     table = html[html.index("Time of a step on each device of each machine") :]
     assert re.findall(r"<th scope=\"col\"><bdi>(.*?)</bdi>", table[: table.index("</thead>")]) == [
         "this CPU",
@@ -492,8 +382,7 @@ def test_beside_the_only_cpu_a_reference_is_compared_but_not_ranked(rows: pd.Dat
         assert "An H200 in its own host was 40.0x as fast as this CPU at 4,000 neurons" in text
 
 
-@pytest.mark.parametrize("figure", ["latency", "throughput"])
-def test_a_study_without_a_crossover_says_its_speed_up(row: Row, tmp_path: Path, figure: str) -> None:
+def test_a_study_without_a_crossover_says_its_speed_up(row: Row, tmp_path: Path) -> None:
     """The GPU takes 4 ms and the CPU 12 ms; the study's own question is another one."""
     rows = [
         row(
@@ -507,7 +396,7 @@ def test_a_study_without_a_crossover_says_its_speed_up(row: Row, tmp_path: Path,
         for device, time_s in (("cpu", 12e-3), ("cuda", 4e-3))
         for trial in range(1, 9)
     ]
-    page = write_page(pd.DataFrame(rows), tmp_path, spec={"figures": [figure]})
+    page = write_page(pd.DataFrame(rows), tmp_path, spec={"figures": ["latency"]})
     for name in ("report.html", "summary.md", "summary.txt"):
         text = unescape((page.folder / name).read_text()).replace("\xa0", " ")
         first_screen = text.partition('id="chart"')[0]
@@ -585,6 +474,7 @@ def test_a_report_on_two_machines_compares_them(rows: pd.DataFrame, tmp_path: Pa
     assert "2.13.0 on h200, 2.12.0 on laptop" in html
     beside = html[html.index("Time of a step on two machines") :]
     assert re.search(r"<bdi>laptop</bdi></td><td><bdi>h200</bdi></td>.*<td>0\.500 \(", beside)
+    assert re.search(r"over trials, on its own; sentences are corrected for \d+ comparisons.</caption>", beside)
 
 
 @pytest.mark.parametrize(
