@@ -1,4 +1,4 @@
-"""The one list of who is compared with whom: pairs of sides, by the axis on which they differ.
+"""Who is compared with whom: pairs of sides, by the axis on which they differ.
 
 Table `ratios` has a row for each pair of cells of a pairing, and table `crossovers` for each of its `costs`.
 """
@@ -50,7 +50,9 @@ class Pairing:
     """Two sides of a series."""
 
     pair: str
-    """device, precision, execution, settings, protocol, machine, reference or best."""
+    """What the sides differ in: device, precision, execution, settings (precision and execution), protocol or machine;
+    reference: a machine measured elsewhere; best: devices, each with its fastest candidate.
+    """
     series: dict[str, object]
     """The axes of the series; the axis on which the sides differ has the contender's value."""
     device: str | None
@@ -169,7 +171,9 @@ def pairings(
     prices: Mapping[str, float] | None = None,
     runs: StepsOfRuns | None = None,
 ) -> Iterator[Pairing]:
-    """All pairings but those of devices at their best: of devices, of settings, of protocols, then of machines.
+    """The pairings of a run's trials: of devices, of settings, of protocols, then of machines.
+
+    Those of devices at their best are in `compare.best`, those with references in `topics.references`.
 
     Over numbers of cores, only devices have crossovers; other sides are then paired over the size, for their ratios.
     The arguments are as for `with_costs`.

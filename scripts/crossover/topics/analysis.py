@@ -108,7 +108,7 @@ def analyse(
         means=means,
     )
 
-    # The comparisons of a study are corrected for their number, which depends on the ratios without a crossover.
+    # Comparisons are corrected for their number in a study (`together`), which is counted from uncorrected ratios.
     unranked = [pair for pair in pairs if pair.study not in ranked]
     uncorrected = replace(tables, ratios=_joined(ratios_of(compared, means, unranked), ratios_there))
     together = {

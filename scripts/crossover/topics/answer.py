@@ -43,6 +43,7 @@ class Answer:
     device: str | None = None
     """Not given by a comparison of devices."""
     main: bool = False
+    """Whether summaries and the first screen list the answer; a study has at least one such answer."""
     status: str = "measured"
     trials: int | None = None
     """The minimum number of ok trials, or seeds, that the answer is based on."""

@@ -103,7 +103,7 @@ def answers_of(
 ) -> pd.DataFrame:
     """One row per answer, study by study.
 
-    `studies` maps names to study files completed with defaults, `together` to the number of comparisons for which each
+    `studies` maps names to studies, `together` to the number of comparisons for which each
     one is corrected. `currency` is that of prices.
     """
     x_axes = {name: spec.x_axis for name, spec in studies.items()}
