@@ -29,6 +29,8 @@ Made = TypeVar("Made")
 BY_HAND = {"study": "by_hand", "protocol": PROTOCOLS[0], **BASELINE_SETTINGS}
 """Axes that a cell need not give."""
 
+IN_BOTH = ("trial", "seed", "cpu_threads")
+"""Fields that a job or an option may give; the option counts."""
 THREADS = f"auto, or a whole number from 1 to {MOST_THREADS}"
 CHOICES = {"isolation": ("auto", "server", "process"), "precisions": PRECISIONS}
 """Values that fields of jobs may have."""
@@ -57,16 +59,11 @@ def read_job(kind: type[AnyJob], documentation: str | None, arguments: list[str]
     parser.add_argument("--dataset", type=lambda text: text or None, help="safetensors file, if the workload reads one")
     parser.add_argument("--output", required=True, help="file to write")
     options = vars(parser.parse_args(arguments))
-    values = _read_object(options.pop("job"))
-    allowed = {f.name: f for f in fields(kind) if not f.metadata.get("is_set_later")}
-    _check_values(kind, values, allowed, "JOB")
-    threads = values.get("cpu_threads", "auto")
-    if threads != "auto" and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
+    values = _read_object(options.pop("job")) | {name: options.pop(name) for name in IN_BOTH if name in options}
+    _check_values(kind, values, {f.name: f for f in fields(kind) if not f.metadata.get("is_set_later")}, "JOB")
+    if not _is_threads(threads := values.get("cpu_threads", "auto")):
         raise UserError(f"JOB.cpu_threads: {shown_value(threads)} is not allowed; allowed: {THREADS}")
-    cell = values.pop("cell", {})
-    if not isinstance(cell, dict):
-        raise UserError(f"JOB.cell: {shown_value(cell)} is not allowed; allowed: an object with names and values")
-    cell = {**kind.axes, **cell}
+    cell = {**kind.axes, **_object(values.pop("cell", {}), "JOB.cell")}
     if "device" in cell:
         raise UserError("cell.device: the option --device has it; leave it out")
     for name, nested in (("effort", Effort), ("search", BatchSearch)):
@@ -90,9 +87,14 @@ def read_job(kind: type[AnyJob], documentation: str | None, arguments: list[str]
 
 
 def _threads(text: str) -> int | str:
-    if text != "auto" and not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_THREADS):
+    threads = int(text) if text.isascii() and text.isdigit() else text
+    if not _is_threads(threads):
         raise refusal(text, THREADS)
-    return text if text == "auto" else int(text)
+    return threads
+
+
+def _is_threads(value: int | str) -> bool:
+    return value == "auto" or (type(value) is int and 1 <= value <= MOST_THREADS)
 
 
 def _bytes(limit: int | str | None) -> int | None:
@@ -107,9 +109,13 @@ def _read_object(text: str) -> dict[str, Any]:
         values = json.loads(text)
     except ValueError as error:
         raise UserError(f"JOB: no JSON ({error}); copy a job from a command in a log or a row") from None
-    if not isinstance(values, dict):
-        raise UserError(f"JOB: {shown_value(values)} is not allowed; allowed: an object with names and values")
-    return values
+    return _object(values, "JOB")
+
+
+def _object(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UserError(f"{where}: {shown_value(value)} is not allowed; allowed: an object with names and values")
+    return value
 
 
 def made(kind: type[Made], values: Any, where: str) -> Made:
@@ -123,10 +129,8 @@ def made(kind: type[Made], values: Any, where: str) -> Made:
 
 
 def _check_values(kind: type, values: Any, known: Mapping[str, Field[Any]], where: str) -> None:
-    if not isinstance(values, Mapping):
-        raise UserError(f"{where}: {shown_value(values)} is not allowed; allowed: an object with names and values")
     types = get_type_hints(kind)
-    for name, value in values.items():
+    for name, value in _object(values, where).items():
         if name not in known:
             raise UserError(f"{where}: '{name}' is unknown; {allowed_names(name, list(known))}")
         is_allowed, allowed = _is_of(value, types[name]), _type_words(types[name])
@@ -190,7 +194,7 @@ def read_cell(given: Mapping[str, Any], *, any_batch: bool = False) -> Cell:
                 f"cell.{axis}: {shown_value(values[axis])} is unknown; {allowed_names(values[axis], names)}"
             )
     for axis in ("size", "batch_size"):
-        if type(values[axis]) is not int or values[axis] < 1:
+        if values[axis] < 1:
             raise UserError(f"cell.{axis}: {shown_value(values[axis])} is not allowed; allowed: a whole number above 0")
     if cell.model and cell.model.names and cell.size > len(cell.model.names):
         raise UserError(

@@ -97,6 +97,12 @@ def test_a_wrong_value_is_one_line(changes: dict[str, Any], cell: dict[str, Any]
         read(TrialJob, given)
 
 
+@pytest.mark.parametrize("name", ["trial", "seed"])
+def test_an_option_has_the_bounds_of_its_field(name: str) -> None:
+    with pytest.raises(UserError, match=rf"^JOB.{name}: -1 is not allowed; allowed: a whole number at least"):
+        read(TrialJob, {"cell": {"workload": "disc_mlp", "size": 4, "batch_size": 100}}, f"--{name}=-1")
+
+
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(UserError, match=r"^cell: 'size' is missing; add it"):
         read(TrialJob, {"cell": {"workload": "disc_mlp", "batch_size": 1}})
