@@ -34,14 +34,6 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
     return replace(refinement, pairs=pairs) if pairs else None
 
 
-def has_other_sides(precisions: Sequence[str], executions: Sequence[str]) -> bool:
-    """Whether a study has several precisions or executions, and the baseline of each axis that has several."""
-    sides = {"precision": precisions, "execution": executions}
-    return any(len(values) > 1 for values in sides.values()) and all(
-        len(values) == 1 or BASELINE_SETTINGS[axis] in values for axis, values in sides.items()
-    )
-
-
 def _with_others(plain: str, values: Sequence[str]) -> bool:
     return plain in values and len(values) > 1
 
