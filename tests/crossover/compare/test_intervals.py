@@ -85,6 +85,11 @@ def test_the_interval_of_equal_values_depends_on_their_resolution() -> None:
     assert (math.log(low / 2), math.log(high / 2)) == pytest.approx(
         (-2.776445 * 0.01 / math.sqrt(3), 2.776445 * 0.01 / math.sqrt(3))
     )
+    # Paired, the errors of both values count too, with t(0.975, 2).
+    low, high = ends(paired_ratio([0.2] * 3, [0.1] * 3, ENERGY_RESOLUTION).exp_interval())
+    assert (math.log(low / 2), math.log(high / 2)) == pytest.approx(
+        (-4.302653 * 0.01 / math.sqrt(3), 4.302653 * 0.01 / math.sqrt(3))
+    )
     for interval in (
         time_over_trials([1.0] * 2),
         ratio_over_trials([1e-3] * 5, [2e-3] * 5),
@@ -132,7 +137,7 @@ def test_two_sides_are_compared_by_the_interval_of_their_ratio(
 
 def test_the_ratio_of_two_intervals_by_hand() -> None:
     """On the log scale, half widths of 0.3 and 0.4 give 0.5; the upper end uses those on the relevant sides."""
-    ratio = ratio_of_intervals(Interval(1, math.exp(-0.3), math.exp(0.3)), Interval(2, 2 * math.exp(-0.4), 9))
+    ratio = ratio_of_intervals(Interval(1, math.exp(-0.2), math.exp(0.3)), Interval(2, 2 * math.exp(-0.4), 9))
     assert (ratio.mean, ratio.low) == (2, pytest.approx(2 * math.exp(-0.5)))
-    assert ratio.high == pytest.approx(2 * math.exp(math.hypot(math.log(4.5), 0.3)))
+    assert ratio.high == pytest.approx(2 * math.exp(math.hypot(math.log(4.5), 0.2)))
     assert ratio_of_intervals(Interval(1, 0.5, None), Interval(2, 1, 3)) == Interval(2)
