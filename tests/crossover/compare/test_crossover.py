@@ -14,7 +14,7 @@ from scipy import optimize, stats
 from scipy.interpolate import PchipInterpolator
 
 from crossover.compare.crossover import Crossover, crossover_of
-from crossover.compare.crossover_curve import LEVEL, MOST_WRONG, STAIR, advantages_of_table
+from crossover.compare.crossover_curve import LEVEL, MOST_WRONG, STAIR, Advantages, advantages_of_table
 from crossover.compare.intervals import CLOCK_RESOLUTION, ENERGY_RESOLUTION
 
 Trials = Mapping[float, tuple[Sequence[float], Sequence[float]]]
@@ -231,6 +231,15 @@ def test_variances_and_significant_signs_agree_with_welch_for_shared_spreads() -
     sure = list(chances < MOST_WRONG / len(GRID))
     assert list(advantages.sure_signs() != 0) == sure
     assert 0 < sum(sure) < len(GRID)
+
+
+@pytest.mark.parametrize("together", [1, 4])
+def test_a_sign_is_significant_from_its_corrected_quantile_on(together: int) -> None:
+    """With one degree of freedom, t has Cauchy's distribution, with quantiles tan(pi (p - 1/2)); p = 1 - 0.025 / 3."""
+    quantile, ones = math.tan(math.pi * (0.5 - 0.025 / 3 / together)), np.ones(3)
+    mean = np.array([1.001, 0.999, -1.001]) * quantile
+    advantages = Advantages(np.array([1.0, 2.0, 4.0]), mean, ones, ones, (), together=together)
+    assert advantages.sure_signs().tolist() == [1, 0, -1]
 
 
 @pytest.mark.parametrize(
