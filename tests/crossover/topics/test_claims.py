@@ -331,8 +331,10 @@ def test_a_crossover_from_one_trial_lies_between_two_sizes(power_laws: PowerLaws
     ("gpu_s", "low", "high", "expected", "ends"),
     [
         (1e-9, 2000, 1e5, ("differs", "faster_before", "100 parameters"), (None, 100)),
+        (1e-9, 100, 1e5, ("differs", "faster_before", "100 parameters"), (None, 100)),
         (1e-9, 50, 1e5, ("inconclusive", "below_range", "100 parameters"), (None, 100)),
         (1.0, 100, 2000, ("differs", "slower_after", "100 k parameters"), (1e5, None)),
+        (1.0, 100, 1e5, ("differs", "slower_after", "100 k parameters"), (1e5, None)),
         (1.0, 100, 1e6, ("inconclusive", "above_range", "100 k parameters"), (1e5, None)),
     ],
 )
@@ -405,7 +407,7 @@ def ratings(**accuracies: list[float | str]) -> pd.DataFrame:
 
 
 SAME = {"same_quality": {"metric": "accuracy", "within": 0.01}}
-PLAIN, WORSE = [0.8, 0.81, 0.82], [0.75, 0.76, 0.77]
+PLAIN, WORSE, BETTER = [0.8, 0.81, 0.82], [0.75, 0.76, 0.77], [0.84, 0.85, 0.86]
 
 
 @pytest.mark.parametrize(
@@ -438,6 +440,12 @@ def test_quality_by_hand(row: Row, steps: tuple[float, ...], expected: str) -> N
             {"cpu_fp32": PLAIN, "cuda_fp32": PLAIN, "cuda_bf16": WORSE},
             {"precision": "fp32"},
             ("reproduced", "inside", "GPU, fp32"),
+        ),
+        # Of two differences, the larger one decides, although the other one is above 0.
+        (
+            {"cpu_fp32": PLAIN, "cuda_fp32": BETTER, "cuda_bf16": WORSE},
+            {},
+            ("differs", "outside", "GPU, bf16"),
         ),
         # The CPU in other precisions does not count.
         ({"cpu_fp32": PLAIN, "cuda_fp32": PLAIN, "cpu_bf16": WORSE}, {}, ("reproduced", "inside", "GPU, fp32")),
