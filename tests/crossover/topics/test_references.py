@@ -91,13 +91,15 @@ def test_estimates_that_contradict_each_other_are_said_to_disagree(there: Crosso
 def test_a_crossover_with_a_reference_has_estimates_for_this_cpu_and_for_other_hosts(
     row: Callable[..., dict[str, Any]],
 ) -> None:
-    """The GPU's second as on this CPU, which takes twice as long, and as measured; each also on other hosts."""
-    times_s = {("here", "cpu"): 4.0, ("h100", "cpu"): 2.0, ("h100", "cuda"): 1.0}
+    """The GPU's second as on this CPU, which takes twice as long at the smaller size, and as measured; each also on
+    other hosts. No step is small.
+    """
+    times_s = {("here", "cpu"): (4.0, 4.0), ("h100", "cpu"): (2.0, 1.0), ("h100", "cuda"): (1.0, 1.0)}
     trials = pd.DataFrame(
         [
             row(machine=machine, device=device, size=size, step_time_s=time_s)
-            for (machine, device), time_s in times_s.items()
-            for size in (1, 2)
+            for (machine, device), of_sizes_s in times_s.items()
+            for size, time_s in zip((1, 2), of_sizes_s, strict=True)
         ]
     )
     here, there = (trials[trials["machine"] == "here"], trials[trials["machine"] != "here"])
