@@ -24,6 +24,7 @@ from crossover.topics.answer import group_alike, summed
 from crossover.topics.answers import read_answers
 from crossover.topics.candidates import candidate_names
 from crossover.topics.caveats import CAVEATS, by_importance, flags_of
+from crossover.topics.crossovers.answers import crossover_answers
 from crossover.topics.crossovers.sides import reach_of_lead as _reach
 from crossover.topics.memory.answers import memory_answers
 from crossover.topics.quality.answers import Quality, quality_answer
@@ -177,6 +178,27 @@ def test_a_crossover_of_runs_that_is_that_of_steps_is_said_once(series: Row, gpu
     assert "the same in a run of 1,000,000 steps, start-up included" in steps.notes()
     shorter = answers(with_startups(series(2e-3)), study(steps_per_run=10**4))
     assert [(answer.main, answer.holds_in_runs) for answer in of_kind(shorter, "crossover")] == [(True, False)] * 2
+
+
+@pytest.mark.parametrize(
+    ("column", "factor", "is_same"),
+    [
+        ("crossover", 1.01, True),
+        ("crossover", 1.03, False),
+        ("crossover_low", 0.97, False),
+        ("crossover_high", 1.03, False),
+    ],
+)
+def test_crossovers_are_the_same_if_they_and_both_ends_are(
+    series: Row, column: str, factor: float, is_same: bool
+) -> None:
+    """Of a crossover of runs that is that of steps, one number is changed."""
+    rows = pd.DataFrame(with_startups(series(2e-3)))
+    tables = tables_of(rows, {STUDY: study(steps_per_run=10**6)})
+    crossovers = tables.crossovers.copy()
+    crossovers.loc[crossovers["cost"] == "run", column] *= factor
+    steps, _ = crossover_answers(replace(tables, crossovers=crossovers), 10**6)
+    assert (steps.cost, steps.holds_in_runs) == ("time", is_same)
 
 
 @pytest.mark.parametrize(
