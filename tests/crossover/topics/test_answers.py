@@ -618,7 +618,8 @@ def test_without_both_sides_asks_have_no_answer(row: Row) -> None:
 
 def test_memory_is_a_limit_if_a_cell_ran_out_of_it(row: Row) -> None:
     on_gpu = {"device": "cuda", "device_memory_bytes": 100, "peak_allocated_bytes": 95}
-    rows = [row(size=2, **on_gpu), row(size=3, **on_gpu | {"peak_allocated_bytes": 50})]
+    of_larger = {"peak_allocated_bytes": 50, "device_memory_bytes": 120}
+    rows = [row(size=2, **on_gpu), row(size=3, **on_gpu | of_larger)]
     (full,) = memory_answers(summarise(pd.DataFrame(rows)))
     assert (full.status, full.peak_bytes, full.capacity_bytes) == ("nearly_full", 95, 100)
     assert (full.device, full.place) == ("GPU (Brand G1)", "2 linear layers")
