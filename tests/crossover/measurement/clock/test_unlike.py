@@ -80,6 +80,23 @@ def test_like_steps_among_disturbances_are_given_by_their_median(spins: bool) ->
     assert timing["flag_names"] == ["unlike_blocks"]
 
 
+class Queued(FakeDevice):
+    """A device whose process waits for a core for a twentieth of the time."""
+
+    def watch(self, marks: bool = False) -> Any:
+        return replace(super().watch(marks), queued_ns=lambda: self.now // 20)
+
+
+def test_waiting_for_a_core_is_compared_with_differences_of_single_steps() -> None:
+    """One step in twenty takes 10 ms instead of 1 ms: 0.45 ms per step beyond the median, of which the wait explains
+    0.07 ms. A block has about ten steps.
+    """
+    draw = random.Random(6)
+    timing = Queued(lambda *_: MILLISECOND * (10 if draw.random() < 0.05 else 1)).time(DEFAULT)
+    assert 8 < timing["block_steps"] < 12
+    assert timing["step_time_s"] == timing["step_time_mean_s"] > 0.0012
+
+
 def test_a_single_disturbance_does_not_move_the_time_of_like_steps() -> None:
     timing = FakeDevice(10 * MILLISECOND, pauses_ns={80: 100 * MILLISECOND}).time(DEFAULT)
     assert timing["step_time_s"] == pytest.approx(0.01)
