@@ -263,6 +263,8 @@ def test_steps_too_slow_for_the_time_limit_give_a_row(job: TrialJob, changes: di
         (1, 0.5, True, 0.25, 0.5),
         (2, 0.5, False, None, None),
         (2, 0.04, True, None, None),
+        (3, 0.04, True, None, None),
+        (4, 0.04, False, None, None),
     ],
 )
 def test_the_first_trial_has_all_passes_and_later_trials_remedies_for_short_steps(
