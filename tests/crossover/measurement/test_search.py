@@ -79,6 +79,14 @@ def test_any_other_status_stops_the_search(status: str) -> None:
     assert [tried.batch_size for tried in result.tries] == [100, 200, 400]
 
 
+def test_a_size_that_also_failed_is_not_the_largest_that_fitted() -> None:
+    """Batch 100, the limit, fits once; its confirmation fails, and the next smaller size stops the search."""
+    statuses = iter(["ok", "oom", "timeout"])
+    result, _ = search(lambda _: next(statuses), limit=100)
+    assert [tried.batch_size for tried in result.tries] == [100, 100, 99]
+    assert (result.status, result.smallest_failing, result.largest_fitting) == ("timeout", 100, None)
+
+
 def test_the_largest_batch_is_timed_in_a_new_process() -> None:
     jobs: list[TryJob] = []
 
