@@ -170,6 +170,16 @@ def test_the_memory_of_an_accelerator(
 
 
 @pytest.mark.usefixtures("fixed_split")
+@pytest.mark.parametrize(("growth_bytes", "other_bytes"), [(2000, 500), (1000, 0)])
+def test_on_the_cpu_other_memory_is_the_growth_beyond_that_of_the_parts(
+    subject: Subject, growth_bytes: int, other_bytes: int
+) -> None:
+    """The parts grow by 1500 B; the rest of them existed before the step."""
+    split = split_memory(subject, torch.device("cpu"), {"rss_growth_bytes": growth_bytes})
+    assert split == {**PARTS, "other_bytes": other_bytes}
+
+
+@pytest.mark.usefixtures("fixed_split")
 def test_mps_has_parts_but_no_peak(subject: Subject, steps: list[str]) -> None:
     assert both(lambda: steps.append("timed"), subject, "mps") == PARTS
     assert steps == ["eager"]
