@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +74,14 @@ def test_groups_need_three_trials_each() -> None:
     assert cell_flags([*low, *high], [()] * 6) == ["trials_differ"]
     assert cell_flags([*low, *high[:2]], [()] * 5) == []
     assert cell_flags([*low, *(time / 1.15 for time in high)], [()] * 6) == []  # 1.22 times apart
+
+
+@pytest.mark.parametrize(("deviations", "raised"), [(5.5, []), (6.5, ["trials_differ"])])
+def test_groups_are_six_standard_deviations_apart(deviations: float, raised: list[str]) -> None:
+    """Groups of d below, at and above their means have standard deviation d: 4 d^2 over 4 degrees of freedom."""
+    width = 0.3 / deviations
+    times_s = [math.exp(mean + step * width) for mean in (0, 0.3) for step in (-1, 0, 1)]
+    assert cell_flags(times_s, [()] * 6) == raised
 
 
 @pytest.mark.parametrize("flag", ["busy_host", "drift", "warmup_capped", "diverged"])
