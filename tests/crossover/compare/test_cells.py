@@ -46,6 +46,10 @@ def test_the_rate_uses_the_counted_samples_per_step(row: Row) -> None:
     assert cell["samples_per_s"] == pytest.approx(25_250)
 
 
+def test_the_steps_of_a_cell_are_those_of_the_trial_with_the_fewest(row: Row) -> None:
+    assert cells_of(*trials(row, "timed_steps", 30, 10, 20))[0]["timed_steps"] == 10
+
+
 def test_failed_trials_set_the_status_and_ok_trials_the_time(row: Row) -> None:
     peaks = trials(row, "peak_allocated_bytes", 10, 30, 20, step_time_s=2e-3, base_rss_bytes=5, peak_rss_bytes=8)
     (cell,) = cells_of(*peaks, row(trial=4, peak_allocated_bytes=1000, **LOST))
