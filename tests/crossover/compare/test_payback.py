@@ -42,6 +42,12 @@ def welch(gpu: Jobs, cpu: Jobs, steps: float) -> Any:
     return stats.ttest_ind(*totals_s, equal_var=False)
 
 
+def test_the_resolution_of_a_total_time_is_that_of_the_start_up_and_of_all_steps() -> None:
+    """Start-ups are rounded to 0.1 ms, and each of ten million steps of 1 ms by 1e-7 of it: 1 ms."""
+    total = Jobs([1.0] * 3, [1e-3] * 3).total(10**7)
+    assert total.variance == pytest.approx((1e-4 + 1e-3) ** 2 / 6)
+
+
 def test_total_times_differ_just_significantly_at_the_ends_of_the_interval() -> None:
     interval = payback(GPU, CPU, 1)
     assert interval is not None
