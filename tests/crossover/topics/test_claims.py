@@ -218,6 +218,15 @@ def test_the_interval_of_a_count_is_its_tolerance(
     assert (finding["verdict"], finding["measured"]) == (expected, pytest.approx(of / over))
 
 
+def test_the_tolerance_of_a_count_that_varies_is_that_of_the_smallest(row: Row) -> None:
+    """Pages of 2 MiB are a half of 4 MiB and a fiftieth of 100 MiB."""
+    used = [("fp32", 1, 100), ("amp-fp16", 1, 4), ("amp-fp16", 2, 8)]
+    rows = [row(device="cuda", precision=name, trial=trial, device_used_bytes=mib * MIB) for name, trial, mib in used]
+    finding = verdict({"ratio_below": {"metric": "device_used_bytes", **COUNTED, "limit": 1}}, rows)
+    ends = [0.04 / 1.5 / 1.02, 0.08 * 1.5 * 1.02]
+    assert [finding["measured_low"], finding["measured_high"]] == pytest.approx(ends)
+
+
 def test_a_varying_metric_that_was_measured_once_has_no_interval(row: Row) -> None:
     rows = counted(row, "peak_rss_bytes", 900.0, 1000.0)
     finding = verdict({"ratio_below": {"metric": "peak_rss_bytes", **COUNTED, "limit": 1}}, rows)
