@@ -290,6 +290,9 @@ def test_of_several_crossings_the_side_ahead_beyond_the_last_is_named(series: Ro
     answer = only(answers(rows), "crossover")
     assert (answer.status, answer.winner) == ("multiple", "GPU")
     assert answer.statement().endswith("; GPU faster above the last")
+    thrice = pd.Series([0.5, 2.0, 0.5, 2.0], [1.0, 2.0, 3.0, 4.0])
+    for speedups, winner in ((thrice, "GPU"), (1 / thrice, "CPU")):
+        assert _reach({"status": "multiple", "cost": "time"}, speedups, "GPU", "CPU")["winner"] == winner
 
 
 def test_caveats_are_flags_in_the_bracket_and_lost_cells_of_the_series(series: Row) -> None:
