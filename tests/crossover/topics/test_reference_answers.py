@@ -673,6 +673,24 @@ def test_the_roofs_of_a_reference_limit_its_speedup(
     assert second == (starting if "launch" in roofs else "")
 
 
+def test_of_the_limits_of_several_references_the_highest_is_told(row: Row, elsewhere: Any) -> None:
+    """At the largest size this CPU takes 40 ms; the limits are 1 ms, and 2 ms at half of all rates."""
+    counted = {"products_bytes_by_working_set": [0.0], "others_bytes_by_working_set": [0.0]}
+    rows = [
+        trial | counted | {"flops_per_step": 10**5 * trial["size"]}
+        for trial in trials(row, "cpu", lambda size: 4e-6 * size)
+    ]
+    fast = replace(elsewhere(model_key="another"), roofs=table_of("roofs", ROOFS))
+    halved = [roof | {"highest": roof["highest"] / 2} for roof in ROOFS]
+    facts = replace(FACTS, name="slow", device_name="NVIDIA H100 PCIe")
+    slow = Reference(facts, fast.trials.assign(machine="slow"), table_of("roofs", halved))
+    for references in ((fast, slow), (slow, fast)):
+        run = tables(rows, *references)
+        assert set(run.ratios.loc[run.ratios["pair"] == "bound", "machine"]) == {"h200", "slow"}
+        (answer,) = of_kind(run, "bound")
+        assert (answer.machine, answer.ratio) == ("h200", pytest.approx(40))
+
+
 def test_a_limit_says_where_launching_takes_longer_than_the_work() -> None:
     answer = Bound(ratio=80.0, x=10_000.0, launch_bound_up_to=10_000.0, unit="linear layers", gpu="GPU of h200")
     assert answer.statement() == (
