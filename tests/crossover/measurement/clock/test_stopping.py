@@ -63,6 +63,7 @@ def samples_until(rule: Callable[[Course], bool], samples: list[float]) -> int:
             for later, steady in [(1.019, True), (1.021, False), (0.981, True), (0.979, False)]
         ),
         ([1.0, 50.0, 1.0, 1.0, 1.0, 90.0], 3, True),  # medians
+        ([1.03] * 120 + [1.0] * 40, 20, False),  # groups of a quarter, although the last 40 agree
     ],
 )
 def test_samples_are_steady_within_the_tolerance(samples: list[float], group: int, steady: bool) -> None:
