@@ -415,6 +415,21 @@ def test_an_inference_runs_the_whole_batch_but_is_compared_on_some_rows(monkeypa
     assert answer == Answer({"result": 0.0}, rows=ROWS)
 
 
+@pytest.mark.parametrize(("multiple", "rows"), [(2, ROWS), (4, None)])
+def test_rows_that_depend_on_others_by_rounding_alone_count_as_independent(
+    monkeypatch: pytest.MonkeyPatch, multiple: int, rows: int | None
+) -> None:
+    """Beside other rows, the outputs differ by a multiple of the rounding, of which three are allowed."""
+    set_reference_time(monkeypatch, 1.0)
+
+    def change(outputs: torch.Tensor) -> torch.Tensor:
+        is_beside = len(outputs) == 1000 and bool(outputs[1] != outputs[0])
+        return outputs * (1 + multiple * ROUNDING["fp32"]) if is_beside else outputs
+
+    answer, _, _ = checked_inference(torch.arange(1.0, 1001).unsqueeze(1), change)
+    assert answer.rows == rows
+
+
 def wrong_row(row: int) -> Change:
     factors = torch.ones(1000, 1)
     factors[row] = 2
