@@ -47,10 +47,6 @@ def get_job(kind):
     return lambda wildcards, resources: json.dumps(JOBS.job(kind, wildcards))
 
 
-def get_disturbed_probes(wildcards):
-    return JOBS.disturbed_probes(wildcards)
-
-
 def get_planned_keys(wildcards):
     """The keys of all results. As a function, it is not called where Snakemake only runs another job."""
     return JOBS.keys(cell.values for cell in [*PLAN.cells, *PLAN.cells_of_candidates])

@@ -31,9 +31,10 @@ with one_line_errors():
     ROUNDS = Rounds(PLAN, JOBS.at_once)
     RESULTS = CONFIG.results
     SEVERAL_HOSTS = CONFIG.keys.cluster.several_hosts or MACHINE.elsewhere
-    # Snakemake's own records may be missing, for example in a copy of the results.
-    OUTDATED = outdated_results(Path(RESULTS), JOBS.key_of_result, JOBS.time_limit_s) if RUN.is_main else {}
+    OUTDATED = {}
     if RUN.is_main:
+        # Snakemake's own records may be missing, for example in a copy of the results.
+        OUTDATED = outdated_results(Path(RESULTS), JOBS.key_of_result, JOBS.time_limit_s, PLAN.repeats)
         RUN.measure_again(DAG, [*OUTDATED, *outdated_datasets(Path(RESULTS), JOBS.dataset_keys)])
         if planned := {path: OUTDATED[path] for path in PLAN.results_of_grid if path in OUTDATED}:
             tell(f"Note: {reasons_text(planned)}")

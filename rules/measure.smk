@@ -133,7 +133,6 @@ rule probe_roofs:
         runtime=10,
     params:
         key=get_key("probe"),
-        disturbed=get_disturbed_probes,
         job=get_job("probe"),
         cpu_threads=CONFIG.keys.cpu_threads,
     message:

@@ -1,4 +1,4 @@
-"""User errors, errors that end a measurement early, and counts of disturbed probes."""
+"""User errors, and errors that end a measurement early."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from crossover.files import atomic_path, relative_path, working_folder
+from crossover.files import relative_path, working_folder
 
 STOPPED = "stopped by a signal"
 """Start of the last line of a job that a signal asked to stop, which is no failure."""
@@ -143,18 +143,6 @@ def exit_with_status(main: Callable[[list[str]], int]) -> None:
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
-
-
-def failures(path: Path) -> int:
-    """Number of times that the measurement in this file was disturbed, by `count_failure`."""
-    count = path.with_suffix(".failures")
-    return int(count.read_text(encoding="utf-8")) if count.is_file() else 0
-
-
-def count_failure(path: Path) -> None:
-    """Make the next run measure again what is in this file, if `failures` of it is a parameter of its rule."""
-    with atomic_path(path.with_suffix(".failures")) as temporary:
-        temporary.write_text(str(failures(path) + 1), encoding="utf-8")
 
 
 @contextmanager

@@ -77,7 +77,7 @@ FLAGS = {
     ),
     "above_roof": Word(
         "the step is faster than the measured roofs of its device allow",
-        "run again, which probes disturbed roofs again; for others, delete the folder roofs in the results first",
+        "run again, which probes disturbed roofs once more; for others, delete the folder roofs in the results first",
         "faster than the roofs of their device",
     ),
     "cast": Word(

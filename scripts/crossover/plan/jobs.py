@@ -16,7 +16,6 @@ from crossover.config.models import Model
 from crossover.config.study import Study, effort_of
 from crossover.config.words import AXES, COMPUTES_IN, HERE, is_cpu
 from crossover.config.workloads import memory_mb, workload_traits
-from crossover.errors import failures
 from crossover.files import relative_path
 from crossover.machine.code_key import Code, Modules, code_of, digests_of
 from crossover.machine.discovery import Machine
@@ -36,9 +35,6 @@ GPU_ONLY = "gpu_model"
 
 NO_RESOURCES = ("devices", "cores")
 """Keys of a class of nodes that are not resources of its jobs."""
-
-PROBES_AGAIN = 2
-"""Maximum number of later runs that probe disturbed roofs again: a machine may always be busy."""
 
 Wildcards = Mapping[str, Any]
 
@@ -89,11 +85,6 @@ class Jobs:
         quality = study.quality
         assert quality is not None
         return {"epochs": quality.epochs, "test_share": quality.test_share}
-
-    def disturbed_probes(self, wildcards: Wildcards) -> int:
-        """How often the probe of a device was disturbed, at most `PROBES_AGAIN`; a change probes again."""
-        probed = Path(self.config.results, "roofs", wildcards.get("machine", ""), f"{wildcards['device']}.json")
-        return min(failures(probed), PROBES_AGAIN) if self.config.keys.repeat_disturbed else 0
 
     def key(self, kind: str, wildcards: Wildcards) -> Key:
         """The key of a result. Axes and numbers of trials and trainings are part of its path, and not of its key."""

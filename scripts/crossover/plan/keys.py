@@ -32,6 +32,7 @@ SPECIAL = {"batch_size": r"\d+", "size": r"\d+", "trial": r"\d+", "seed": r"\d+"
 """The wildcards that are not simply the name of a folder."""
 
 UNKNOWN = "what it was measured with is not known"
+DISTURBED = "the peak rates of {device} were measured while other work or heat disturbed them; one more try"
 MOST_REASONS = 4
 
 LIMIT = re.compile(rb"([0-9.e+]+) s; raise time_limit_s")
@@ -72,11 +73,13 @@ def outdated_results(
     folder: Path,
     key_of: Callable[[str, Mapping[str, str]], Key | None],
     limit_s_of: Callable[[Mapping[str, str]], float],
+    repeats: int,
 ) -> dict[str, list[str]]:
-    """The results with another key than planned, or ended by a lower time limit, by path, each with the reasons.
+    """The results with another key than planned, ended by a lower time limit, or to be repeated.
 
-    `key_of` gives the planned key for a kind of job and its wildcards (None if no such result is planned), and
-    `limit_s_of` the time limit for wildcards.
+    By path, each with the reasons. `key_of` gives the planned key for a kind of job and its wildcards (None if no such
+    result is planned), and `limit_s_of` the time limit for wildcards. Disturbed roofs are repeated unless `repeats`
+    (the key `repeat_disturbed`) is 0.
     """
     outdated: dict[str, list[str]] = {}
     former: dict[str, Parts] | None = None
@@ -92,11 +95,18 @@ def outdated_results(
         if planned.key.encode() in content:
             if (ended := LIMIT.search(content)) and float(ended[1]) < (limit_s := limit_s_of(wildcards)):
                 outdated[str(path)] = [f"time_limit_s was {ended[1].decode()}, is {limit_s:g}"]
+            elif repeats and kind == "probe" and mark_of_repeat(path).exists():
+                outdated[str(path)] = [DISTURBED.format(**wildcards)]
             continue
         former = _former_keys(folder / "plan.json") if former is None else former
         measured = next((former[key] for key in re.findall("[0-9a-f]{32}", _text(content)) if key in former), None)
         outdated[str(path)] = [UNKNOWN] if measured is None else differences(measured, planned.parts)
     return outdated
+
+
+def mark_of_repeat(roofs: Path) -> Path:
+    """The file that exists beside disturbed roofs until they have been probed once more."""
+    return roofs.with_suffix(".disturbed")
 
 
 def outdated_datasets(folder: Path, keys: Mapping[str, str]) -> list[str]:

@@ -93,7 +93,7 @@ class Project:
         jobs = self.jobs()
         folder = Path(jobs.config.results)
         planned = RunPlan.of(jobs.config, ("cpu", "cuda")).results_of_grid
-        outdated = outdated_results(folder, jobs.key_of_result, jobs.time_limit_s)
+        outdated = outdated_results(folder, jobs.key_of_result, jobs.time_limit_s, 1)
         outdated = {path: outdated[path] for path in planned if path in outdated}
         cells = {str(path): wildcards for path, _, wildcards in results_in(folder)}
         reasons = sorted({reason for texts in outdated.values() for reason in texts})
