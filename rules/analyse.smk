@@ -58,8 +58,6 @@ rule collect_measurements:
 
 rule give_first_answer:
     input:
-        # As a path, since `ancient` would mark the output of write_plan for all rules.
-        plan=ancient(f"{RESULTS}/plan.json"),
         rows=get_rows_of_first_answer,
         references=get_references,
     output:
@@ -72,6 +70,10 @@ rule give_first_answer:
         "../envs/analysis.yaml"
     threads: JOBS.share
     params:
+        code=get_analysis_code(),
+        # Not from plan.json, which changes with what a first answer does not use.
+        study=lambda wildcards: asdict(PLAN.study[wildcards.study]),
+        prices=CONFIG.keys.prices,
         several_hosts=SEVERAL_HOSTS,
     message:
         "Answering {wildcards.study} from its first trials"

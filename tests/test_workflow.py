@@ -204,6 +204,10 @@ def other_workload_and_lost_row(workflow: WorkflowCopy) -> None:
     next((workflow.results / "cells" / "hsf_width").rglob("*.parquet")).unlink()
 
 
+def edited_analysis(workflow: WorkflowCopy) -> None:
+    append(workflow, "crossover/topics/answers.py", "CHANGED = True\n")
+
+
 ANALYSIS = {"analyse_run": 1, "render_report": 1}
 
 
@@ -214,6 +218,7 @@ ANALYSIS = {"analyse_run": 1, "render_report": 1}
             comments_and_more_sizes_and_trials,
             {"disc_depth 1": 1, "disc_depth 2": 3, "hsf_width 1": 0, "hsf_width 2": 2, "write_plan": 1},
         ),
+        (edited_analysis, {"give_first_answer": 1, "measure_cell": 0, "probe_roofs": 0}),
         (other_workload_and_lost_row, {"disc_depth 1": 2, "hsf_width 1": 1, "write_plan": 1}),
     ],
 )
