@@ -106,12 +106,12 @@ def answers_of(
     `studies` maps names to studies, `together` to the number of comparisons for which each
     one is corrected. `currency` is that of prices.
     """
-    x_axes = {name: spec.x_axis for name, spec in studies.items()}
+    x_axes = {name: study.x_axis for name, study in studies.items()}
     paces = host_paces(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axes)
     answers = [
         replace(answer, study=name, corrected_for=together[name], caveats=by_importance(answer.caveats))
-        for name, spec in studies.items()
-        for answer in _study_answers(by_relevance(tables.of_study(name), spec), spec, together[name])
+        for name, study in studies.items()
+        for answer in _study_answers(by_relevance(tables.of_study(name), study), study, together[name])
     ]
     fullest = max((one for one in answers if isinstance(one, Memory)), key=lambda one: one.fullness, default=None)
     completed = [_completed(replace(one, main=one.main or one is fullest), paces, currency) for one in answers]
@@ -125,12 +125,12 @@ def _completed(answer: Answer, paces: Mapping[str, Interval], currency: str | No
     return replace(answer, currency=currency) if isinstance(answer, Ranking) else answer
 
 
-def by_relevance(tables: RunTables, spec: Study) -> RunTables:
+def by_relevance(tables: RunTables, study: Study) -> RunTables:
     """The tables of a study, with its most relevant crossovers first.
 
     These match the first published claim on a crossover. Without such a claim, they have a known position or bound.
     """
-    published = [claim.form for claim in spec.claims if claim.source != OURS]
+    published = [claim.form for claim in study.claims if claim.source != OURS]
     where = next((form.where for form in published if isinstance(form, CrossoverBetween)), None)
     crossovers = tables.crossovers
     if where is None:
@@ -141,49 +141,49 @@ def by_relevance(tables: RunTables, spec: Study) -> RunTables:
     return replace(tables, crossovers=pd.concat([first, crossovers.drop(first.index)]))
 
 
-def _study_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
+def _study_answers(tables: RunTables, study: Study, together: int) -> list[Answer]:
     """The answers of a study on its times and on its trained models, then those that every study gets."""
-    answers = _time_answers(tables, spec, together) if (tables.cells["trials"] > 0).any() else []
+    answers = _time_answers(tables, study, together) if (tables.cells["trials"] > 0).any() else []
     if len(tables.quality):
         answers.append(quality_answer(tables.quality))
     if not any(answer.main for answer in answers):
-        answers.insert(0, _missing_answer(tables.cells, spec))
-    if batch := _requested_batch(spec):
+        answers.insert(0, _missing_answer(tables.cells, study))
+    if batch := _requested_batch(study):
         answers = [_of_batch(answer, batch) if answer.main else answer for answer in answers]
     return [
         *answers,
-        *bottleneck_answers(tables.cells, spec.x_axis),
+        *bottleneck_answers(tables.cells, study.x_axis),
         *memory_answers(tables.cells),
         *largest_batch_answers(tables.searched_cells),
     ]
 
 
-def _time_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
+def _time_answers(tables: RunTables, study: Study, together: int) -> list[Answer]:
     """What the study asks; else its crossovers, if its figures show any, or its comparisons."""
-    if spec.asks is not None:
-        others = _time_answers(tables, replace(spec, asks=None), together)
-        return [*asked_answers(tables, spec.asks, together), *(replace(answer, main=False) for answer in others)]
+    if study.asks is not None:
+        others = _time_answers(tables, replace(study, asks=None), together)
+        return [*asked_answers(tables, study.asks, together), *(replace(answer, main=False) for answer in others)]
     idle = _idle_size_answers(tables)
-    if idle and X_AXES[spec.x_axis] == "size":
-        return [*idle, *comparison_answers(_at_one_size(tables), spec, together)]
-    if asks_for_crossovers(spec.figures):
-        return [*_crossing_answers(tables, spec, together), *idle]
+    if idle and X_AXES[study.x_axis] == "size":
+        return [*idle, *comparison_answers(_at_one_size(tables), study, together)]
+    if asks_for_crossovers(study.figures):
+        return [*_crossing_answers(tables, study, together), *idle]
     is_alone = all(map(is_cpu, tables.cells["device"]))
-    beside = elsewhere_answers(tables, spec.x_axis, together) if is_alone else []
-    return [*comparison_answers(tables, spec, together), *beside, *idle]
+    beside = elsewhere_answers(tables, study.x_axis, together) if is_alone else []
+    return [*comparison_answers(tables, study, together), *beside, *idle]
 
 
-def _crossing_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
+def _crossing_answers(tables: RunTables, study: Study, together: int) -> list[Answer]:
     """The crossovers, and what explains or moves them."""
-    x_axis = spec.x_axis
-    crossovers = crossover_answers(tables, spec.steps_per_run)
+    x_axis = study.x_axis
+    crossovers = crossover_answers(tables, study.steps_per_run)
     is_alone = all(answer.status == "no_accelerator" for answer in crossovers if answer.main)
     # Beside its only CPU, GPUs measured elsewhere have the estimates, which allow for that CPU.
     is_ranked = not is_alone or tables.cells["machine"].nunique() > 1
     return [
         *(_without_accelerator(tables, x_axis, crossovers) if is_alone else crossovers),
         *best_answers(tables, x_axis, together),
-        *payback_answers(tables, x_axis, has_run=spec.steps_per_run is not None),
+        *payback_answers(tables, x_axis, has_run=study.steps_per_run is not None),
         *(ranking_answers(tables, x_axis) if is_ranked else []),
         *transfer_answers(tables, x_axis, together),
         *([] if is_alone else set_up_answers(tables, x_axis)),
@@ -201,12 +201,12 @@ def _without_accelerator(tables: RunTables, x_axis: str, crossovers: Sequence[An
     return [*elsewhere, *(replace(answer, main=answer.main and not elsewhere) for answer in measured)]
 
 
-def _requested_batch(spec: Study) -> str | None:
+def _requested_batch(study: Study) -> str | None:
     """The only batch size of a user's model, unless it is the default, which nobody asked for."""
-    if not spec.user_model or len(spec.batch_sizes) != 1:
+    if not study.user_model or len(study.batch_sizes) != 1:
         return None
-    (batch_size,) = spec.batch_sizes
-    usual = DEFAULT_BATCH_SIZE if spec.user_model.batched else 1
+    (batch_size,) = study.batch_sizes
+    usual = DEFAULT_BATCH_SIZE if study.user_model.batched else 1
     return None if batch_size == usual else name_by({"batch_size": batch_size}, ["batch_size"])
 
 
@@ -235,8 +235,8 @@ def _at_one_size(tables: RunTables) -> RunTables:
     return replace(tables, **{name: table[table["size"] == size] for name, table in parts.items()})
 
 
-def _missing_answer(cells: pd.DataFrame, spec: Study) -> Missing:
-    asks, devices = spec.asks, ", ".join(spec.devices or ())
+def _missing_answer(cells: pd.DataFrame, study: Study) -> Missing:
+    asks, devices = study.asks, ", ".join(study.devices or ())
     if cells.empty:
         return Missing(main=True, status="other_devices" if devices else "not_measured", devices=devices)
     if not (cells["trials"] > 0).any():

@@ -105,13 +105,13 @@ class StepTime(Ranged):
         return confidence_text(self.step_time_low_s, self.step_time_high_s, "s")
 
 
-def comparison_answers(tables: RunTables, spec: Study, together: int) -> list[Answer]:
+def comparison_answers(tables: RunTables, study: Study, together: int) -> list[Answer]:
     """The answers of a study without crossovers; `together` is its number of comparisons."""
     loading, ratios = loading_answers(tables, together), _ratios(tables, together)
     main: Sequence[Answer]
-    if "latency" in spec.figures:
+    if "latency" in study.figures:
         main = latency_answers(tables)
-    elif "throughput" in spec.figures:
+    elif "throughput" in study.figures:
         main = _for_each_device(tables.cells, lambda cells: _highest_throughput(cells, tables.measurements, together))
     elif loading or _has_one_cell_per_device(tables.cells):
         main = []
