@@ -57,8 +57,8 @@ class Answer:
     """Whether the first answer of the study has said that the machine was busy."""
 
     def __init_subclass__(cls) -> None:
-        if "kind" in vars(cls):
-            KINDS[cls.kind] = cls
+        if "kind" in vars(cls) and (first := KINDS.setdefault(cls.kind, cls)) is not cls:
+            raise TypeError(f"{cls.__name__}: the kind '{cls.kind}' is that of {first.__name__}; give it another")
 
     def sentence(self) -> str:
         """What the answer says, without its scope, notes and caveats."""

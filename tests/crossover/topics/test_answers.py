@@ -20,7 +20,7 @@ from crossover.config.study import Study
 from crossover.report.study_rows import bar_of, row_of
 from crossover.tables.columns import Training, arrow_schema
 from crossover.tables.run_tables import TABLES
-from crossover.topics.answer import group_alike, summed
+from crossover.topics.answer import KINDS, Answer, group_alike, summed
 from crossover.topics.answers import read_answers
 from crossover.topics.candidates import candidate_names
 from crossover.topics.caveats import CAVEATS, by_importance, flags_of
@@ -69,6 +69,14 @@ def trials(row: Row, seconds: float, count: int = 3, **values: Any) -> list[dict
 def gpu_cells(row: Row, *cells: tuple[float, dict[str, Any]]) -> list[dict[str, Any]]:
     """The trials of cells on a GPU, each given by its time in seconds and its axes."""
     return [trial for seconds, axes in cells for trial in trials(row, seconds, device="cuda", **axes)]
+
+
+def test_a_kind_of_answer_has_one_class() -> None:
+    """Or classes that inherit from it."""
+    with pytest.raises(TypeError, match="Second: the kind 'quality' is that of Quality; give it another"):
+        type("Second", (Answer,), {"kind": "quality"})
+    type("Detail", (Quality,), {})
+    assert KINDS["quality"] is Quality
 
 
 @pytest.fixture(scope="module")
