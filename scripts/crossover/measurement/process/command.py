@@ -13,7 +13,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from crossover.config.models import Model, find_file, read_model
+from crossover.config.models import Model, Table, find_file, read_model
 from crossover.config.options import DEVICE_CHOICES, device, memory_size, new_parser, refusal, workflow_command
 from crossover.config.studies import MOST_THREADS, BatchSearch, Cell, Effort
 from crossover.config.words import AS_WRITTEN, AXES, BASELINE_SETTINGS, EXECUTIONS, PRECISIONS, PROTOCOLS
@@ -119,13 +119,18 @@ def _object(value: Any, where: str) -> dict[str, Any]:
 
 
 def made(kind: type[Made], values: Any, where: str) -> Made:
-    """A dataclass made of values from JSON; raises UserError for a missing or unknown key, or a value not allowed.
+    """A dataclass made of values from JSON; raises UserError like `_check`."""
+    _check(kind, values, where)
+    return kind(**values)
+
+
+def _check(kind: type, values: Any, where: str) -> None:
+    """Raise UserError for a missing or unknown key of a dataclass, or a value not allowed.
 
     The bounds of numbers are those of `crossover.config.studies.number`.
     """
-    _check_values(kind, values, {f.name: f for f in fields(kind)}, where)  # type: ignore[arg-type]
+    _check_values(kind, values, {f.name: f for f in fields(kind)}, where)
     _check_complete(kind, values, where)
-    return kind(**values)
 
 
 def _check_values(kind: type, values: Any, known: Mapping[str, Field[Any]], where: str) -> None:
@@ -209,7 +214,9 @@ def read_own_model(given: str | Mapping[str, Any]) -> Model:
     """The user's model, with relative paths from the working directory."""
     if isinstance(given, str):
         return read_model(given, Path(), "cell.model")
-    made(Model, given, "cell.model")
+    _check(Model, given, "cell.model")
+    if given.get("table") is not None:
+        _check(Table, given["table"], "cell.model.table")
     model = model_of(given)
     if model.table is not None:
         file = find_file(model.table.file, [Path()], "cell.model.table.file: there is", "the table's file")

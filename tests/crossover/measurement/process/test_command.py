@@ -84,6 +84,11 @@ def test_a_job_by_hand_needs_only_its_cell() -> None:
         ({}, {"study": 5}, "cell.study: 5 is not allowed; allowed: a text"),
         ({}, {"device": "cuda"}, "cell.device: the option --device has it; leave it out"),
         ({}, {"model": {"origin": "net.py", "name": 5}}, "cell.model.name: 5 is not allowed; allowed: a text"),
+        (
+            {},
+            {"model": {"origin": "net.py", "name": "build", "table": {"file": "t.csv"}}},
+            "cell.model.table: 'targets' is missing; add it",
+        ),
         ({}, {"size": "4"}, "cell.size: '4' is not allowed; allowed: a whole number"),
         ({}, {"size": 9999}, "cell.size: 9999 is not offered by workload 'disc_mlp'"),
         ({}, {"precision": "fp31"}, "cell.precision: 'fp31' is unknown; allowed: fp32, .*did you mean 'fp32'"),
