@@ -173,7 +173,8 @@ def pairings(
 ) -> Iterator[Pairing]:
     """The pairings of a run's trials: of devices, of settings, of protocols, then of machines.
 
-    Those of devices at their best are in `compare.best`, those with references in `topics.references`.
+    `topics.analysis` adds those of devices at their best (`compare.best`), those with references (`topics.references`),
+    and those along second axes, which it gets from here.
 
     Over numbers of cores, only devices have crossovers; other sides are then paired over the size, for their ratios.
     The arguments are as for `with_costs`.
