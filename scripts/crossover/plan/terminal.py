@@ -150,6 +150,8 @@ class Progress(logging.Handler):
         self._added = 0
         self._last_step = -1
         self._logs: dict[int, Sequence[str]] = {}
+        self._waited_for: set[tuple[str, ...]] = set()
+        """The logs of jobs that were empty when they were first read."""
         self._holder: str | None = None
         """The process for which the latest trial waited, by its log."""
 
@@ -189,7 +191,7 @@ class Progress(logging.Handler):
         elif event == "job_error" and not self.stopped and facts["jobid"] in self._running:
             # Snakemake 9.19 reports some errors twice.
             rule = self._running.pop(facts["jobid"])
-            if _is_stopped(facts):
+            if self._is_stopped(facts):
                 self.ended[rule] += 1
             else:
                 self.failed[rule] += 1
@@ -221,7 +223,19 @@ class Progress(logging.Handler):
             return bool(self.failed) or not (self.stopped or self.ended)
         if getattr(record, "event", None) not in ("job_error", "error"):
             return True
-        return not self.stopped and not _is_stopped(record.__dict__)
+        return not self.stopped and not self._is_stopped(record.__dict__)
+
+    def _is_stopped(self, facts: Mapping[str, Any]) -> bool:
+        """Whether the job of an error was stopped by a signal, according to its log.
+
+        A signal to all processes ends a job's shell before the command that it runs has written so: an empty log is
+        read again after LOG_S, the first time that it is read.
+        """
+        logs = tuple(facts.get("log") or ())
+        if logs and logs not in self._waited_for and not any(map(_last_line, logs)):
+            self._waited_for.add(logs)
+            time.sleep(LOG_S)
+        return any((_last_line(log) or "").startswith(STOPPED) for log in logs)
 
     def _trials(self) -> int:
         return sum(self.planned[rule] for rule in MEASURING) + self._added
@@ -277,18 +291,6 @@ def _holder_in(logs: Sequence[str]) -> str | None:
     """The process for which a job waited for its turn, by its log."""
     lines = [line for log in logs for line in _text(log).splitlines() if line.startswith(WAITING)]
     return lines[0].removeprefix(WAITING).strip() if lines else None
-
-
-def _is_stopped(facts: Mapping[str, Any]) -> bool:
-    """Whether the job of an error was stopped by a signal, according to its log.
-
-    A signal to all processes ends a job's shell before the command that it runs has written so: an empty log is read
-    again after LOG_S.
-    """
-    logs = facts.get("log") or ()
-    if logs and not any(map(_last_line, logs)):
-        time.sleep(LOG_S)
-    return any((_last_line(log) or "").startswith(STOPPED) for log in logs)
 
 
 def _last_line(log: str) -> str | None:

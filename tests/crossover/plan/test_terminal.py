@@ -153,6 +153,21 @@ def test_a_stopped_job_whose_log_is_empty_is_looked_at_again(tmp_path: Path, mon
     assert (run.progress.failed, run.progress.ended) == ({}, {"measure_cell": 1})
 
 
+def test_the_empty_log_of_a_failed_job_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(terminal.time, "sleep", waits.append)
+    log = tmp_path / "job.log"
+    log.touch()
+    run = Run(measure_cell=2)
+    run.event(LogEvent.JOB_INFO, jobid=1, rule_name="measure_cell", output=[""])
+    error = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "measure_cell", "log": [str(log)]}
+    for _ in range(2):  # Snakemake 9.19 reports some errors twice
+        run.event(**error)
+        assert run.progress.tells(logging.makeLogRecord(error))
+    assert waits == [terminal.LOG_S]
+    assert run.progress.failed == {"measure_cell": 1}
+
+
 def test_failed_jobs_are_counted_and_not_expected_to_finish() -> None:
     run = Run(measure_cell=3)
     run.job(1, ends=False)
