@@ -295,6 +295,7 @@ def test_a_study_that_only_trains_ends_in_a_report(fresh: WorkflowCopy) -> None:
     assert table[["precision", "seed", "status"]].values.tolist() == [["fp32", 1, "ok"], ["fp32", 2, "ok"]]
     assert (fresh.results / "report.html").is_file()
     assert not (fresh.results / "cells").exists()
+    assert [*check_run.check_trials(fresh.results)] == []
     fresh.edit("studies/quality", quality={**quality, "seeds": 3})
     assert fresh.would_run()["train_model"] == 1
 
