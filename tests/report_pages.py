@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +27,12 @@ from crossover.topics.analysis import analyse
 TEMPLATES = Path(__file__).parents[1] / "report"
 INVOCATION = Invocation("snakemake --cores 1", str(ROOT), Checkout("d" * 40))
 CONFIG = {"seed": 0, "effort": {"preset": "quick"}, "prices": None}
+
+
+def trial_command(trial: int, device: str, output: str = "trial.parquet", **cell: Any) -> str:
+    """The command of a trial: its job as JSON, and the options that the rule adds."""
+    options = [f"--device={device}", f"--trial={trial}", f"--output={output}"]
+    return shlex.join(["python3", "scripts/measure_cell.py", json.dumps({"cell": cell}), *options])
 
 
 OF_TRIALS = (MOST,)

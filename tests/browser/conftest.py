@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from opened_page import Open, Opened
 from processes import PATIENCE_S
-from report_pages import Page, write_page
+from report_pages import Page, trial_command, write_page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)> \'quoted\' "too" 🙂 \u202egnippils {{ 7 * 7 }}'
@@ -78,8 +78,9 @@ def rows(row: Row) -> pd.DataFrame:
             step_time_s=(n * 1e-6 if device == "cpu" else GPU_S[protocol]) * 1.01 ** (trial - 2),
             peak_allocated_bytes=1e6 * n if device == "cuda" else None,
             timed_steps=100 * trial,
-            command=f"python3 scripts/measure_cell.py --study=widths --size={n} --device={device} "
-            f"--protocol={protocol} --trial={trial} --output=results/a b/trial-{trial}.parquet",
+            command=trial_command(
+                trial, device, f"results/a b/trial-{trial}.parquet", study="widths", protocol=protocol, size=n
+            ),
         )
         for n in (100, 200, 400, 800, 1600)
         for protocol in ("as_published", "resident")

@@ -117,8 +117,8 @@ def test_a_link_to_a_cell_shows_its_details(run: Page, open_page: Open) -> None:
     assert "time per step: 0.400 ms" in cell.inner_text()
     assert "machine:" not in cell.inner_text()  # it has no name
     assert cell.locator("pre").inner_text() == (
-        "python3 scripts/measure_cell.py --study=widths --size=400 --device=cuda --protocol=resident --trial=1 "
-        "--output=results/a b/trial-1.parquet"
+        """python3 scripts/measure_cell.py '{"cell": {"study": "widths", "protocol": "resident", "size": 400}}' """
+        "--device=cuda --trial=1 '--output=results/a b/trial-1.parquet'"
     )
     assert opened.page.locator("#cell-table .tabulator-selected").count() == 1
     cell.locator("a").click()

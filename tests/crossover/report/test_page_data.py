@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from crossover.report.page_data import page_data
-from report_pages import study, tables_of
+from report_pages import study, tables_of, trial_command
 
 Row = Callable[..., dict[str, Any]]
 
@@ -88,7 +88,7 @@ def test_published_marks_have_their_parameters(power_laws: Callable[..., pd.Data
 
 
 def test_each_cell_has_the_command_of_its_first_trial(row: Row) -> None:
-    commands = [f"python3 a --size={size} --trial=1" for size in (2, 3)]
+    commands = [trial_command(1, "cpu", size=size) for size in (2, 3)]
     rows = [row(size=size, command=command) for size, command in zip((2, 3), commands, strict=True)]
     parts = data_of(pd.DataFrame(rows))["commands"]
     whole = ["".join(part["all"] if "all" in part else part[index] for part in parts) for index in (0, 1)]

@@ -32,7 +32,7 @@ from crossover.topics.bottlenecks.answers import Bottleneck
 from crossover.topics.caveats import CAVEAT_WORDS, CAVEATS
 from crossover.topics.claims.findings import REASONS
 from crossover.topics.comparisons import Ratio
-from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, write_page
+from report_pages import CONFIG, INVOCATION, TEMPLATES, Page, study, tables_of, trial_command, write_page
 
 Row = Callable[..., dict[str, Any]]
 GOLDEN = Path(__file__).parent / "golden"
@@ -58,7 +58,7 @@ def rows(row: Row) -> pd.DataFrame:
             peak_allocated_bytes=1000 * size if device == "cuda" else None,
             device_memory_bytes=8_000_000 if device == "cuda" else None,
             **({"split_step_s": 2e-3, "held_s": 2e-3, "replayed_s": 2e-4 * 1.01**trial} if device == "cuda" else {}),
-            command=f"python3 scripts/measure_cell.py --size={size}",
+            command=trial_command(trial, device, size=size),
             torch_version="2.13.0",
             spent_s=json.dumps({"import": 1.2, "context": 0.1, "build": 0.4 if device == "cpu" else 2.9}),
             first_step_s=0.1 * 1.01**trial,
@@ -577,7 +577,7 @@ def test_provenance_has_commands_config_sources_and_machines(page: Page) -> None
     }
     assert facts["rerun"] == [f"git checkout {'d' * 40}", "pip install -r requirements.txt", "snakemake --cores 1"]
     assert facts["config"] == CONFIG
-    assert facts["example"] == "python3 scripts/measure_cell.py --size=100"
+    assert facts["example"] == trial_command(1, "cpu", size=100)
     assert facts["sources"] == ["Somebody (2019)"]
     gpu, cpu = facts["machines"]
     assert (gpu["device"], gpu["rows"], cpu["device"], cpu["rows"]) == ("GPU (Brand G1)", 13, "CPU (Brand C1)", 12)
