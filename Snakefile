@@ -27,8 +27,3 @@ include: "rules/report.smk"
 
 
 report: "report/workflow.rst"
-
-
-rule largest_batches:
-    input:
-        list(PLAN.searches),

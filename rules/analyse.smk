@@ -115,6 +115,26 @@ rule analyse_run:
         "../scripts/analyse_run.py"
 
 
+# Only when asked for.
+rule largest_batches:
+    input:
+        searches=list(PLAN.searches),
+    output:
+        text=f"{RESULTS}/largest_batches.txt",
+    log:
+        f"{RESULTS}/logs/largest_batches.log",
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    threads: JOBS.share
+    params:
+        code=get_analysis_code(),
+    message:
+        "Listing the largest batches"
+    script:
+        "../scripts/list_largest_batches.py"
+
+
 RUN_TABLES = {
     "measurements": rules.collect_measurements.output.measurements,
     **{name: f"{RESULTS}/{name}.parquet" for name in TABLES},

@@ -59,21 +59,27 @@ if IS_MODULE and RUN.is_main:
 # ---- When the run starts and ends.
 
 
-def tell_answers():
-    print("", Path(RESULTS, "summary.txt").read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
+def tell_text(path):
+    print("", Path(path).read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
 
 
 def tell_answers_again():
     # For the user's targets, or those of a workflow that uses this one, the report may be out of date.
-    if RUN.makes_report and not IS_MODULE:
-        tell_answers()
+    if not IS_MODULE:
+        if RUN.makes():
+            tell_text(rules.render_report.output.closing)
+        if RUN.makes("largest_batches"):
+            tell_text(rules.largest_batches.output.text)
 
 
 def tell_new_answers():
-    if PROGRESS.finished["render_report"] and not RUN.touches:
-        tell_answers()
-    if PROGRESS.finished["export_reference"] and not RUN.touches:
-        print("", Path(rules.export_reference.log[0]).read_text(encoding="utf-8"), sep="\n", file=sys.stderr)
+    if not RUN.touches:
+        if PROGRESS.finished["render_report"]:
+            tell_text(rules.render_report.output.closing)
+        if PROGRESS.finished["largest_batches"]:
+            tell_text(rules.largest_batches.output.text)
+        if PROGRESS.finished["export_reference"]:
+            tell_text(rules.export_reference.log[0])
 
 
 def tell_failures():

@@ -306,7 +306,13 @@ def test_the_largest_batches_are_searched_if_the_study_says_so(fresh: WorkflowCo
     fresh.config(studies=["disc_depth"], largest_batch=search, cpu_threads=2)
     fresh.edit("studies/disc_depth", sizes=[2], batch_sizes=[50, 100], claims=[], figures=["throughput"])
     assert fresh.would_run()["find_largest_batch"] == 0
-    fresh.run("largest_batches")
+    output = fresh.run("largest_batches")
+    assert "To measure: 1 search.\n" in output
+    answer = (
+        r"\ndisc_depth: Largest batch tried, which fits: 2,000 on the CPU.*, the limit of the search; memory limit 1"
+    )
+    assert len(re.findall(answer, output)) == 1
+    assert re.search(answer, fresh.run("largest_batches"))  # there is nothing to do
     path = fresh.results / "largest_batch/disc_depth/disc_mlp/plain/resident/fp32/eager/size-2/cpu.json"
     assert [path] == list((fresh.results / "largest_batch").rglob("*.json"))
     largest = json.loads(path.read_text())

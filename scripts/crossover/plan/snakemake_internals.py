@@ -38,10 +38,9 @@ class Run:
         """Whether Snakemake only marks outputs as up to date."""
         return bool(self.workflow.touch)
 
-    @property
-    def makes_report(self) -> bool:
-        """Whether the run makes the default target, and is neither a dry-run nor `--touch`."""
-        return not (self.workflow.dag_settings.targets or self.workflow.dryrun or self.touches)
+    def makes(self, *targets: str) -> bool:
+        """Whether the run makes these targets (none: the default target), and is neither a dry-run nor `--touch`."""
+        return {*self.workflow.dag_settings.targets} == {*targets} and not (self.workflow.dryrun or self.touches)
 
     @property
     def cores(self) -> int | None:

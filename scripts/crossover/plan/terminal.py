@@ -19,7 +19,8 @@ from crossover.machine.turns import WAITING
 from crossover.plan.stages import REST, path_of_row, planned_trials
 from crossover.reading import read_json
 
-MEASURING = {"measure_cell": "trials", "train_model": "trainings", "find_largest_batch": "searches"}
+MEASURING = {"measure_cell": "trial", "train_model": "training", "find_largest_batch": "search"}
+"""The rules that measure, and what one of their jobs is called."""
 
 OUTDATING = ("measure_cell", "train_model", "collect_measurements", "analyse_run")
 """The rules that make an earlier report outdated, whether they succeed or not."""
@@ -240,9 +241,9 @@ class Progress(logging.Handler):
     def _trials(self) -> int:
         return sum(self.planned[rule] for rule in MEASURING) + self._added
 
-    def _counted(self, jobs: int | str) -> str:
-        names = " and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
-        return f"{jobs} {names or 'trials'}" if jobs else ""
+    def _counted(self, jobs: int) -> str:
+        names = "s and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
+        return _with_noun(jobs, names or "trial") if jobs else ""
 
     def _more(self) -> str:
         refines = self.planned["plan_refinement"] > self.finished["plan_refinement"]

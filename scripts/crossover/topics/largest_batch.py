@@ -34,7 +34,12 @@ class LargestBatch(Answer):
             "stopped": f"Largest batch: at least {size}, where the search was stopped",
             "not_found": "Largest batch not found",
         }[self.status]
-        limit = f" (limit {bytes_text(self.limit_bytes)})" if self.limit_bytes is not None else ""
+        limits = ["the limit of the search"] if self.status == "all_fit" else []
+        if self.limit_bytes is not None:
+            limits.append(f"memory limit {bytes_text(self.limit_bytes)}")
+        elif self.status == "fits":
+            limits.append("limited by its memory")
+        limit = f", {'; '.join(limits)}" if limits else ""
         return f"{found} on the {self.device}{limit}{f': {self.reason}' if self.reason else ''}"
 
 
@@ -51,6 +56,16 @@ def largest_batch_answers(searches: pd.DataFrame) -> list[LargestBatch]:
         )
         for row in records(searches)
     ]
+
+
+def largest_batches_text(searches: pd.DataFrame) -> str:
+    """A line for each search, with its study, the largest batch and what limits it."""
+    answers = [
+        (study, answer)
+        for study, of_study in searches.groupby("study", sort=False)
+        for answer in largest_batch_answers(of_study)
+    ]
+    return "".join(f"{study}: {answer.text()}\n" for study, answer in answers)
 
 
 def _search_result(search: dict[str, Any]) -> dict[str, Any]:

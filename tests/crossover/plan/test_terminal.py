@@ -65,6 +65,12 @@ def test_the_time_left_is_extrapolated_from_finished_jobs() -> None:
     ]
 
 
+def test_one_job_is_told_in_the_singular() -> None:
+    run = Run(find_largest_batch=1)
+    run.job(1, "find_largest_batch")
+    assert run.said == ["To measure: 1 search.", "Measured 1 of 1 search."]
+
+
 def test_the_progress_says_whose_turns_trials_wait_for(tmp_path: Path) -> None:
     waited = tmp_path / "log"
     waited.write_text("waiting for a turn on this host, which is used by trial 3 (pid 7, user eve)\n1 ms per step\n")

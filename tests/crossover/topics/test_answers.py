@@ -26,6 +26,7 @@ from crossover.topics.candidates import candidate_names
 from crossover.topics.caveats import CAVEATS, by_importance, flags_of
 from crossover.topics.crossovers.answers import crossover_answers
 from crossover.topics.crossovers.sides import reach_of_lead as _reach
+from crossover.topics.largest_batch import LargestBatch
 from crossover.topics.memory.answers import memory_answers
 from crossover.topics.quality.answers import Quality, quality_answer
 from crossover.topics.quality.table import quality_table
@@ -701,6 +702,25 @@ def test_the_largest_batch(row: Row) -> None:
     assert [(answer.status, answer.batch_size, answer.limit_bytes) for answer in answered] == [
         (status, value, 8e9) for _, status, value in cases
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "memory_limit", "sentence"),
+    [
+        ("fits", 8e9, "Largest batch that fits: 2,048 on the GPU, memory limit 8.00 GB"),
+        ("fits", None, "Largest batch that fits: 2,048 on the GPU, limited by its memory"),
+        (
+            "all_fit",
+            8e9,
+            "Largest batch tried, which fits: 2,048 on the GPU, the limit of the search; memory limit 8.00 GB",
+        ),
+        ("all_fit", None, "Largest batch tried, which fits: 2,048 on the GPU, the limit of the search"),
+        ("stopped", None, "Largest batch: at least 2,048, where the search was stopped on the GPU"),
+    ],
+)
+def test_the_largest_batch_is_told_with_what_limits_it(status: str, memory_limit: float | None, sentence: str) -> None:
+    answer = LargestBatch(status=status, device="GPU", batch_size=2048, limit_bytes=memory_limit, reason=None)
+    assert answer.sentence() == sentence
 
 
 def trainings(row: Row, accuracies: dict[str, float], seeds: int = 4, rows: int = 1000) -> list[dict[str, Any]]:
