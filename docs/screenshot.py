@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-WIDTH, HEIGHT = 1280, 860
+WIDTH, HEIGHT = 1280, 1060
 
 
 def main(report: str, picture: str) -> None:

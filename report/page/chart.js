@@ -30,9 +30,9 @@
     const control = element("input", { type: "checkbox", change: () => set({ [key]: control.checked }) });
     return { key, control, label: element("label", {}, control, ` ${title}`) };
   });
-  const sizeControls = element("div", { class: "controls" }, element("label", {}, "my size ", typed), slider);
+  const mySize = element("label", {}, "my size ", typed);
   const typedSteps = element("input", { type: "text", name: "steps", inputmode: "numeric", size: 11, autocomplete: "off", placeholder: "per step" });
-  const stepControls = element("div", { class: "controls" }, element("label", {}, "steps of my run ", typedSteps));
+  const mySteps = element("label", {}, "steps of my run ", typedSteps);
   const readout = element("p", { class: "readout", role: "status" });
   const plot = element("div", { class: "plot" });
   const legend = element("ul", { class: "legend" });
@@ -81,8 +81,8 @@
     if (!width) return;
     const label = `${data.studies[state.study].title}: ${view.metric?.title ?? "nothing"}`;
     readout.textContent = page.readoutOf(view);
-    sizeControls.hidden = view.sizes.length < 2;
-    stepControls.hidden = !view.hasStartups;
+    mySize.hidden = slider.hidden = view.sizes.length < 2;
+    mySteps.hidden = !view.hasStartups;
     if (document.activeElement !== typedSteps) typedSteps.value = view.steps ? format.whole(view.steps) : "";
     if (document.activeElement !== typed) typed.value = view.places?.[view.size] ?? format.place(view.size ?? 0, view.x.title);
     slider.max = view.between ? STEPS : Math.max(view.sizes.length - 1, 0);
@@ -221,7 +221,8 @@
   const downloads = [button("SVG", () => save("svg", svgSource(), "image/svg+xml")), button("PNG", savePng), button("CSV", saveCsv)];
   box.append(
     element("div", { class: "controls" }, study.label, metric.label, group.label, axis.label),
-    sizeControls, stepControls, readout, plot, legend,
+    element("div", { class: "controls" }, mySize, slider, mySteps),
+    readout, plot, legend,
     element("div", { class: "controls small" },
       ...toggles.map(({ label }) => label),
       ...downloads, button("these cells as a table", () => page.showStudyInTable(state.study))));
