@@ -37,6 +37,11 @@ def get_digest(files):
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
+def get_script(name):
+    """A script of a shell command. With `resources` as an argument, its place does not count; what it does is in the key."""
+    return lambda wildcards, resources: get_file(f"scripts/{name}.py")
+
+
 def get_key(kind):
     """The key of a result, whose change makes the job run again."""
     return lambda wildcards: JOBS.key(kind, wildcards).key

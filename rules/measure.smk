@@ -36,7 +36,6 @@ rule make_dataset:
 
 rule measure_cell:
     input:
-        script=ancient(get_file("scripts/measure_cell.py")),
         dataset=get_dataset(ROW),
     output:
         row=ROW,
@@ -52,19 +51,19 @@ rule measure_cell:
         mem_mb=JOBS.mem_mb,
         runtime=JOBS.trial_min,
     params:
+        script=get_script("measure_cell"),
         key=get_key("trial"),
         job=get_job("trial"),
         cpu_threads=CONFIG.keys.cpu_threads,
     message:
         f"Measuring {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}, trial {{wildcards.trial}}{{wildcards.again}}"
     shell:
-        "python3 {input.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads} --trial={wildcards.trial}"
+        "python3 {params.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads} --trial={wildcards.trial}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
 rule train_model:
     input:
-        script=ancient(get_file("scripts/train_model.py")),
         dataset=get_dataset(TRAINING),
     output:
         row=TRAINING,
@@ -79,19 +78,19 @@ rule train_model:
         mem_mb=JOBS.mem_mb,
         runtime=JOBS.runtime_min,
     params:
+        script=get_script("train_model"),
         key=get_key("training"),
         job=get_job("training"),
         cpu_threads=CONFIG.keys.cpu_threads,
     message:
         f"Training {{wildcards.study}}: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, seed {{wildcards.seed}}"
     shell:
-        "python3 {input.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads} --seed={wildcards.seed}"
+        "python3 {params.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads} --seed={wildcards.seed}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
 rule find_largest_batch:
     input:
-        script=ancient(get_file("scripts/find_largest_batch.py")),
         dataset=get_dataset(SEARCH),
     output:
         search=SEARCH,
@@ -106,19 +105,18 @@ rule find_largest_batch:
         mem_mb=JOBS.mem_mb,
         runtime=JOBS.search_min,
     params:
+        script=get_script("find_largest_batch"),
         key=get_key("batch_try"),
         job=get_job("batch_try"),
         cpu_threads=CONFIG.keys.cpu_threads,
     message:
         f"Searching {{wildcards.study}} for the largest batch: size {{wildcards.size}} on {{wildcards.device}}{OF_CLASS}, {{wildcards.precision}}, {{wildcards.protocol}}"
     shell:
-        "python3 {input.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads}"
+        "python3 {params.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads}"
         " --dataset={input.dataset:q} --output={output:q} > {log:q} 2>&1"
 
 
 rule probe_roofs:
-    input:
-        script=ancient(get_file("scripts/probe_roofs.py")),
     output:
         roofs=f"{RESULTS}/roofs/{CLASS}{{device}}.json",
     log:
@@ -132,11 +130,12 @@ rule probe_roofs:
         mem_mb=4000,
         runtime=10,
     params:
+        script=get_script("probe_roofs"),
         key=get_key("probe"),
         job=get_job("probe"),
         cpu_threads=CONFIG.keys.cpu_threads,
     message:
         f"Measuring the peak rates of {{wildcards.device}}{OF_CLASS}"
     shell:
-        "python3 {input.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads}"
+        "python3 {params.script:q} {params.job:q} --device={wildcards.device} --cpu-threads={params.cpu_threads}"
         " --output={output:q} > {log:q} 2>&1"

@@ -64,7 +64,6 @@ rule export_reference:
         measurements=rules.collect_measurements.output.measurements,
         cells=rules.analyse_run.output.cells,
         provenance=rules.render_report.output.provenance,
-        script=ancient(get_file("scripts/export_reference.py")),
     output:
         reference=f"{RESULTS}/reference/{CONFIG.keys.name}/reference.json",
         trials=f"{RESULTS}/reference/{CONFIG.keys.name}/trials.parquet",
@@ -74,10 +73,11 @@ rule export_reference:
     conda:
         "../envs/analysis.yaml"
     params:
+        script=get_script("export_reference"),
         results=subpath(input.cells, parent=True),
         name=CONFIG.keys.name,
         output=subpath(output.reference, parent=True),
     message:
         "Writing the reference {params.output}"
     shell:
-        "python3 {input.script:q} {params.results:q} --name={params.name:q} --output={params.output:q} > {log:q} 2>&1"
+        "python3 {params.script:q} {params.results:q} --name={params.name:q} --output={params.output:q} > {log:q} 2>&1"
