@@ -6,6 +6,7 @@ from functools import cache
 
 from crossover.config.configuration import real_files
 from crossover.errors import one_line_errors
+from crossover.home import PACKAGE
 from crossover.plan.before_run import reference_files
 from crossover.plan.stages import planned_repeats, planned_trials
 from snakemake.exceptions import IncompleteCheckpointException
@@ -19,11 +20,10 @@ def get_file(path):
 @cache
 def get_analysis_code():
     """A digest of the library without what only trials and datasets use, as a parameter: an edit analyses the run anew."""
-    library = REPOSITORY / "scripts/crossover"
     files = (
         file
-        for file in sorted(library.rglob("*.py"))
-        if file.relative_to(library).parts[0] not in ("measurement", "datasets")
+        for file in sorted(PACKAGE.rglob("*.py"))
+        if file.relative_to(PACKAGE).parts[0] not in ("measurement", "datasets", "workflow")
     )
     return get_digest(files)
 

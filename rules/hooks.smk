@@ -3,11 +3,27 @@
 import atexit
 import gc
 import os
+import re
 import signal
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+# The folder of the workflow's files: a checkout, the installed package, or, if Snakemake reads the rules from a repository
+# elsewhere, the installed package of the same version.
 REPOSITORY = Path(str(workflow.current_basedir)).parent
+if not REPOSITORY.is_dir():
+    version = re.search(
+        '__version__ = "(.*)"', Path(workflow.source_path("../scripts/crossover/__init__.py")).read_text()
+    )[1]
+    installed = find_spec("crossover") and __import__("crossover").__version__
+    if installed != version:
+        sys.exit(
+            f"error: these rules are of Crossover {version}, but "
+            + (f"version {installed} is installed" if installed else "its package is not installed")
+            + f"; run `pip install crossover-benchmark=={version}`, or install the repository at that version"
+        )
+    REPOSITORY = Path(find_spec("crossover").origin).parent / "workflow"
 IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOSITORY.resolve() / "workflow")
 
 # ---- While the rules are read: changes that cannot wait for `onstart`, each with its reason. Nothing else changes the process
@@ -16,8 +32,9 @@ IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOS
 # Snakemake's modules and jobs live as long as the run: collecting garbage among them would take a fifth of a dry-run's time.
 gc.freeze()
 gc.set_threshold(100_000, 50, 100)
-# For the imports from the library below.
-sys.path.insert(0, str(REPOSITORY / "scripts"))
+# For the imports from the library below. The installed package is on the path already.
+if (REPOSITORY / "scripts" / "crossover").is_dir():
+    sys.path.insert(0, str(REPOSITORY / "scripts"))
 # Jobs, which read the rules again, import from their script's folder, not from the working directory.
 if not IS_MODULE:
     os.environ.pop("PYTHONSAFEPATH", None)

@@ -16,7 +16,8 @@ import pytest
 from crossover.config.studies import MOST
 from crossover.config.study import Study
 from crossover.config.words import EXECUTIONS, PRECISIONS, PROTOCOLS
-from crossover.machine.invocation import ROOT, Checkout, Invocation
+from crossover.home import ROOT
+from crossover.machine.invocation import Checkout, Invocation
 from crossover.report.problems import list_problems
 from crossover.report.report import Run, write_report
 from crossover.tables.columns import Training, arrow_schema

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from crossover import command
+from crossover import __version__, command
+from crossover.home import NAME
 from crossover.machine import invocation
 from crossover.machine.invocation import TYPED, Checkout, Invocation, this_invocation
 from crossover.report import provenance
@@ -121,7 +122,7 @@ def test_the_command_for_another_machine_runs_in_a_copy_of_the_folder(
     places = {"here": here, "nets": nets, "root": workflow.path, "up": up}
     words = [word.format(**places) for word in shlex.split(line)]
     if words[0] == "crossover":
-        monkeypatch.setattr(command, "CHECKOUT", workflow.path)
+        monkeypatch.setattr(command, "ROOT", workflow.path)
         run = typed_by(shlex.join(words), here, monkeypatch)
     else:
         run = this_invocation(words[1:], str(here), {})
@@ -175,7 +176,7 @@ def test_the_commands_that_reproduce_a_run_beside_the_checkout_can_be_pasted(
 ) -> None:
     monkeypatch.setattr(provenance, "ROOT", workflow.path)
     monkeypatch.setattr(invocation, "find_checkout", lambda: Checkout(COMMIT, remote=REMOTE))
-    monkeypatch.setattr(command, "CHECKOUT", workflow.path)
+    monkeypatch.setattr(command, "ROOT", workflow.path)
     run = typed_by("crossover disc_depth -- -n", project, monkeypatch)
     output = paste(" && ".join(rerun(run.checkout, run)), project)
     assert output.startswith(f"git -C ../crossover checkout {COMMIT}\npip install -r ../crossover/requirements.txt\n")
@@ -194,3 +195,10 @@ def test_the_command_in_a_hint_runs_outside_the_checkout(
     hint = re.search("`(snakemake .*)`", done.stderr)
     assert hint, done.stderr
     assert "make_dataset" in paste(f"{hint[1]} -n", project)
+
+
+def test_a_run_of_the_installed_package_is_reproduced_with_that_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "IS_INSTALLED", True)
+    run = Invocation("snakemake -s ../site/Snakefile --cores 1", "/x", Checkout(), typed="crossover quick")
+    assert rerun(run.checkout, run) == [f"pip install {NAME}=={__version__}", "crossover quick"]
+    assert rerun(Checkout(), None) == [f"pip install {NAME}=={__version__}"]

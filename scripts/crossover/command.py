@@ -1,11 +1,15 @@
 """Benchmark your own model, or Crossover's studies, on the CPU and GPU of this machine.
 
+  crossover quick                                          a first look: parts of two studies
   crossover my_net.py:build --sizes 64,256 --effort quick
   crossover disc_depth hsf_width --results results/two
   crossover my_study.yaml -- --cores 4 --resources gpu=4   what follows `--` is for Snakemake
+  crossover run --configfile my.yaml --dry-run             Snakemake with these options alone
   crossover compare OLD NEW                                two results folders, cell by cell
   crossover report RESULTS                                 a report of the finished part of a run
   crossover doctor                                         what a run finds on this machine
+  crossover selftest                                       whether this installation works
+  crossover --snakefile                                    the path of the Snakefile, for `snakemake -s`
 
 The command that runs is printed first. A benchmark ends with its answers and the path of its report.
 """
@@ -16,22 +20,37 @@ import argparse
 import importlib.util
 import os
 import shlex
+import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from crossover import __version__
 from crossover.errors import did_you_mean
+from crossover.home import IS_INSTALLED, NAME, ROOT
 from crossover.machine.invocation import TYPED
 
-CHECKOUT = Path(__file__).parents[2]
+CONFIGS = ("quick", "full")
+"""Config files of the workflow that can be named in place of studies."""
+
+SELFTEST = ("studies=disc_depth", "sizes=[2,3]", "devices=[cpu]", "trials=1", "effort=quick", "repeat_disturbed=0")
+
+SELFTEST_TARGETS = (
+    "results/plan.json",
+    "results/first_answers/disc_depth.txt",
+)  # without the peak rates of the machine
 
 SCRIPTS = {"compare": "compare_runs.py", "report": "report_rows.py", "doctor": "doctor.py"}
 
 
 def build_command(arguments: Sequence[str]) -> list[str]:
     """Translate command-line arguments into the command to run, without the Python interpreter."""
-    if arguments[:1] and arguments[0] in SCRIPTS:
-        return [os.path.relpath(CHECKOUT / "scripts" / SCRIPTS[arguments[0]]), *arguments[1:]]
+    first, *others = arguments or [""]
+    if first in SCRIPTS:
+        return [os.path.relpath(ROOT / "scripts" / SCRIPTS[first]), *others]
+    if first == "run":
+        return [*snakemake(), *others]
     end = arguments.index("--") if "--" in arguments else len(arguments)
     parser = _parser()
     _check_options(arguments[:end], parser)
@@ -41,21 +60,25 @@ def build_command(arguments: Sequence[str]) -> list[str]:
     models = [name for name in names if ":" in name]
     if models and len(names) > 1:
         sys.exit(f"error: {models[0]}: a model is measured alone; to measure several, write a study for each")
-    entries = {"model": models[0]} if models else {"studies": ",".join(names)}
-    entries |= {key: value for key, value in options.items() if value is not None}
-    snakemake = [
-        "-P",  # otherwise a queue.py in the working folder would shadow Python's
-        "-m",
-        "snakemake",
-        "-s",
-        os.path.relpath(CHECKOUT / "Snakefile"),
-        "--cores",
-        "1",
-        "--resources",
-        "gpu=1",
-    ]
+    named = {"model": models[0]} if models else {"studies": ",".join(names)}
+    entries = {key: value for key, value in options.items() if value is not None}
+    configfile = []
+    if names[0] in CONFIGS:
+        if names[1:]:
+            sys.exit(f"error: {names[0]} is a config file with studies of its own; name it alone")
+        configfile = ["--configfile", os.path.relpath(ROOT / "config" / f"{names[0]}.yaml")]
+    else:
+        entries = named | entries
+    words = [f"{key}={_as_list(entries[key])}" for key in entries]
     # The last occurrence of an option counts, and all words after --config are entries.
-    return [*snakemake, *arguments[end + 1 :], "--config", *(f"{key}={_as_list(entries[key])}" for key in entries)]
+    return [*snakemake(), *configfile, *arguments[end + 1 :], *(["--config", *words] if words else [])]
+
+
+def snakemake() -> list[str]:
+    """The command that runs the workflow, without the Python interpreter."""
+    # Without -P, a queue.py in the working folder would shadow Python's.
+    start = ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile")]
+    return [*start, "--cores", "1", "--resources", "gpu=1"]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -105,13 +128,31 @@ def _as_list(value: str) -> str:
     return f"[{value}]" if "," in value and not value.startswith(("[", "{")) else value
 
 
+def selftest() -> int:
+    """Measure two small cells on the CPU and report on them, in a temporary folder; returns the exit status."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure = [*snakemake(), "--directory", folder, *SELFTEST_TARGETS, "--config", *SELFTEST]
+        report = [os.path.relpath(ROOT / "scripts" / SCRIPTS["report"]), str(Path(folder, "results"))]
+        for command in (measure, report):
+            done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+            if done.returncode:
+                print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
+                print("error: the self-test failed; see above", file=sys.stderr)
+                return done.returncode
+    print(f"Crossover {__version__} measures, analyses and reports here. `crossover doctor` lists the devices.")
+    return 0
+
+
 def main() -> None:
     """Print and run the command for the command-line arguments."""
-    if not (CHECKOUT / "Snakefile").is_file():
-        sys.exit("error: the workflow is not in this installation; run `pip install -e .` in a checkout of Crossover")
+    if sys.argv[1:] == ["--snakefile"]:
+        print(ROOT / "Snakefile")
+        return
     if importlib.util.find_spec("snakemake") is None:
-        requirements = shlex.quote(os.path.relpath(CHECKOUT / "requirements.txt"))
-        sys.exit(f"error: Snakemake is not installed in this environment; run `pip install -r {requirements}`")
+        install = NAME if IS_INSTALLED else f"-r {shlex.quote(os.path.relpath(ROOT / 'requirements.txt'))}"
+        sys.exit(f"error: Snakemake is not installed in this environment; run `pip install {install}`")
+    if sys.argv[1:] == ["selftest"]:
+        sys.exit(selftest())
     command = build_command(sys.argv[1:])
     shown = command[2:] if command[0] == "-P" else ["python", *command]
     print(f"$ {shlex.join(shown)}", file=sys.stderr, flush=True)

@@ -1,6 +1,4 @@
-"""The command `crossover`: the Snakemake command built from its arguments, and the error of an installation without the
-workflow.
-"""
+"""The command `crossover`: the Snakemake command built from its arguments."""
 
 from __future__ import annotations
 
@@ -17,6 +15,9 @@ from workflow_copy import ROOT
 START = ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile"), "--cores", "1", "--resources", "gpu=1"]
 
 
+CONFIG = os.path.relpath(ROOT / "config" / "{}.yaml")
+
+
 @pytest.mark.parametrize(
     ("line", "end"),
     [
@@ -27,6 +28,9 @@ START = ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile"), "--
         ),
         ("disc_depth a.yaml", ["--config", "studies=[disc_depth,a.yaml]"]),
         ("cores -- --cores 16 -n", ["--cores", "16", "-n", "--config", "studies=cores"]),
+        ("quick --trials 2 -- -n", ["--configfile", CONFIG.format("quick"), "-n", "--config", "trials=2"]),
+        ("full", ["--configfile", CONFIG.format("full")]),
+        ("run --configfile a.yaml --dry-run", ["--configfile", "a.yaml", "--dry-run"]),
     ],
 )
 def test_arguments_are_translated_into_a_snakemake_command(line: str, end: list[str]) -> None:
@@ -38,7 +42,9 @@ def test_compare_passes_its_arguments_to_the_script() -> None:
     assert build_command(["compare", "a", "b", "--output", "c"]) == [script, "a", "b", "--output", "c"]
 
 
-@pytest.mark.parametrize("line", ["disc_depth --sizs 16", "disc_depth --sizes", "a.py:f b.py:f", "cores -- -s a", ""])
+@pytest.mark.parametrize(
+    "line", ["disc_depth --sizs 16", "disc_depth --sizes", "a.py:f b.py:f", "cores -- -s a", "quick cores", ""]
+)
 def test_a_mistake_is_reported_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         build_command(line.split())
@@ -80,19 +86,3 @@ def test_a_run_prints_its_command_and_passes_the_exit_status_on(tmp_path: Path) 
     assert done.stderr.startswith("$ snakemake -s ")
     assert "--config studies=disc_dept effort=quick\n" in done.stderr
     assert "(did you mean 'disc_depth'?)" in done.stderr.splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_the_library_is_installed_without_other_packages(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True, timeout=120)
-    programs = tmp_path / "venv" / "bin"
-    installation = [str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*installation, str(ROOT)], check=True, timeout=300)
-    imports = "from crossover import Step, read_thresholds, should_use_gpu"
-    subprocess.run([str(programs / "python"), "-c", imports], cwd=tmp_path, check=True, timeout=60)
-    for arguments, reason in (([str(ROOT)], "pip install -e"), (["-e", str(ROOT)], "pip install -r")):
-        subprocess.run([*installation, "--force-reinstall", *arguments], check=True, timeout=300)
-        done = subprocess.run([str(programs / "crossover"), "cores"], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 1
-        assert done.stderr.startswith("error: ")
-        assert reason in done.stderr

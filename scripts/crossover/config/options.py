@@ -10,11 +10,11 @@ import re
 import shlex
 import sys
 from decimal import Decimal
-from pathlib import Path
 
 from crossover.config.words import BASELINE, DEVICES, HALF
 from crossover.errors import shown_value
 from crossover.files import relative_path
+from crossover.home import ROOT
 
 DEVICE_CHOICES = f"{', '.join(DEVICES)}, or the CPU on fewer cores, such as {BASELINE}-1 or {BASELINE}-{HALF}"
 
@@ -41,7 +41,7 @@ def new_parser(documentation: str | None) -> argparse.ArgumentParser:
 
 def workflow_command(*arguments: str) -> str:
     """The command that runs this workflow with Snakemake in the working directory."""
-    snakefile = relative_path(Path(__file__).parents[3] / "Snakefile")
+    snakefile = relative_path(ROOT / "Snakefile")
     return shlex.join(["snakemake", *([] if snakefile == "Snakefile" else ["-s", snakefile]), *arguments])
 
 

@@ -52,6 +52,9 @@ from crossover.text import listed
 
 LISTS = (list, tuple)
 
+OWN_STUDIES = Path("config", "studies")
+"""Studies in the working directory, for example in a deployed copy of the config; they come before the workflow's."""
+
 DIGITS_ROWS = 1797
 """Rows of dataset `digits`, which the config cannot change."""
 
@@ -100,13 +103,16 @@ def _of_one_study(keys: ConfigKeys, locate: Locator) -> list[Layer]:
 
 
 def study_names(folder: Path) -> list[str]:
-    """Names of the studies below the config folder."""
-    return sorted(path.stem for path in (folder / "studies").glob("*.yaml"))
+    """Names of the studies in the working directory's config folder and in `folder`, the workflow's."""
+    return sorted({path.stem for studies in (OWN_STUDIES, folder / "studies") for path in studies.glob("*.yaml")})
 
 
 def study_file(name: str, folder: Path) -> Path:
-    """The file of a study, given by name (below the config folder) or by path."""
-    return Path(name) if name.endswith(".yaml") else folder / "studies" / f"{name}.yaml"
+    """The file of a study, given by path or by name: in the working directory's config folder, or else in `folder`."""
+    if name.endswith(".yaml"):
+        return Path(name)
+    own = OWN_STUDIES / f"{name}.yaml"
+    return own if own.is_file() else folder / "studies" / f"{name}.yaml"
 
 
 def study_of_model(keys: ConfigKeys, locate: Locator) -> Study:

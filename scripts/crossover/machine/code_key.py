@@ -24,13 +24,12 @@ from pathlib import Path
 
 from crossover.config.models import Model
 from crossover.files import working_folder
+from crossover.home import PACKAGE
 from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
 from crossover.machine.named_files import CODE, DATA, UNREADABLE, NamedFiles, content_keys, digest_of
 from crossover.machine.sources import Source, looks_like_path, read_source
 from crossover.machine.written_files import WrittenFiles
 
-LIBRARY = Path(__file__).parents[2]
-"""The folder that contains package `crossover`."""
 MEASUREMENT = "crossover.measurement"
 
 WORK = {
@@ -192,7 +191,7 @@ def _read(file: Path) -> Source:
 
 
 def _in_library(file: Path) -> bool:
-    return str(file).startswith(f"{LIBRARY}{os.sep}")  # much faster than is_relative_to
+    return str(file).startswith(f"{PACKAGE}{os.sep}")  # much faster than is_relative_to
 
 
 @dataclass
@@ -304,7 +303,7 @@ class Modules:
 
     def __init__(self, *first: Path) -> None:
         self.first = first
-        self.path = [*map(str, self.first), str(LIBRARY), str(working_folder()), *filter(None, sys.path)]
+        self.path = [*map(str, self.first), str(PACKAGE.parent), str(working_folder()), *filter(None, sys.path)]
         self.locations: dict[str, _Location | None] = {}
         self.followed: dict[str, bool] = {}
 
@@ -378,9 +377,11 @@ class Modules:
         return self.locations[name]
 
     def _is_followed(self, top: str) -> bool:
-        """True for a top-level module that was found and is neither installed nor part of Python."""
+        """True for this package, and for a top-level module that is neither installed nor part of Python."""
         if top not in self.followed:
             location = self._locate(top)
             path = (location.folders[0] if location.folders else location.file) if location else None
-            self.followed[top] = path is not None and top != "torch" and not is_installed(Path(path).parent)
+            self.followed[top] = top == PACKAGE.name or (
+                path is not None and top != "torch" and not is_installed(Path(path).parent)
+            )
         return self.followed[top]

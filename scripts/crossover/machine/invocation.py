@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from crossover.config.words import DIRTY
+from crossover.home import ROOT
 
 INVOCATION = "CROSSOVER_INVOCATION"
 
@@ -22,8 +23,6 @@ TYPED = "CROSSOVER_TYPED"
 
 SECRET = re.compile(r"(--\S*(?:secret|passw|token|credential|-key)\S*?[= ])\S+", re.IGNORECASE)
 """An option with a secret value, as in Snakemake's storage plugins."""
-
-ROOT = Path(__file__).parents[3]
 
 CHECKOUT_ELSEWHERE = "CROSSOVER"
 """Stands for the path of Crossover's checkout in a command for another machine."""

@@ -16,11 +16,13 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from crossover import __version__
 from crossover.config.layers import joined, read_layers
 from crossover.config.study import Study, written
 from crossover.config.words import BASELINE, HERE, is_cpu
 from crossover.files import sha256_of
-from crossover.machine.invocation import ROOT, Checkout, Invocation, find_checkout
+from crossover.home import IS_INSTALLED, NAME, ROOT
+from crossover.machine.invocation import Checkout, Invocation, find_checkout
 from crossover.tables.columns import Measurement
 from crossover.tables.labels import device_label
 from crossover.text import bytes_text, number_text, shortened
@@ -142,8 +144,11 @@ def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:
     """The commands that reproduce this report, as far as they were recorded.
 
     For a run in a checkout, they are for a new one or, without a remote, for the checkout. For a run in another folder,
-    they are for that folder, or a copy of it beside which they make a checkout.
+    they are for that folder, or a copy of it beside which they make a checkout or install the package.
     """
+    if IS_INSTALLED:
+        command = [invocation.typed or invocation.command] if invocation else []
+        return [f"pip install {NAME}=={__version__}", *command]
     # A remote that is a local folder is of no use to readers.
     remote = checkout.remote if checkout.remote and re.search("://|@", checkout.remote) else None
     clone = f"git clone {shlex.quote(remote)}" if remote and checkout.commit else None

@@ -27,6 +27,7 @@ from crossover.drawing.style import SPLIT_COLOURS
 from crossover.drawing.view import ALL_TOGETHER
 from crossover.errors import shown_path
 from crossover.files import atomic_path, sha256_of
+from crossover.home import ROOT
 from crossover.machine.invocation import Invocation
 from crossover.report.figure_files import FIGURES, draw_run, figures_of
 from crossover.report.page_data import is_analysed, page_data
@@ -111,7 +112,7 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
 
 def _comparison_with_a_gpu(folder: Path) -> str:
     """The command that reports a run without a GPU beside the run of another machine in folder `gpu`."""
-    script = shown_path(Path(__file__).parents[2] / "report_rows.py")
+    script = shown_path(ROOT / "scripts" / "report_rows.py")
     return shlex.join(["python", script, f"no_gpu={folder}", "with_gpu=gpu", "--output", "both"])
 
 

@@ -14,8 +14,9 @@ import pytest
 
 from crossover.config.models import Model, Table
 from crossover.config.workloads import OWN, known_workloads
+from crossover.home import PACKAGE
 from crossover.machine import code_key
-from crossover.machine.code_key import LIBRARY, Modules, code_of, digests_of
+from crossover.machine.code_key import Modules, code_of, digests_of
 from crossover.machine.installed import version_of
 from trials import trial_job, write_points
 
@@ -27,8 +28,8 @@ WORDS = ("figure_kinds", "claim_forms", "statuses")
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     copy = tmp_path / "scripts"
-    shutil.copytree(LIBRARY / "crossover", copy / "crossover", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(code_key, "LIBRARY", copy)
+    shutil.copytree(PACKAGE, copy / "crossover", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code_key, "PACKAGE", copy / "crossover")
     monkeypatch.setattr(sys, "path", [part for part in sys.path if not Path(part, "crossover").is_dir()])
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -17,7 +17,7 @@ import pytest
 from markupsafe import escape
 
 from crossover.config.statuses import FLAGS
-from crossover.machine.invocation import ROOT
+from crossover.home import ROOT
 from crossover.report.page_data import is_analysed
 from crossover.report.report import Run, picture_of, write_report
 from crossover.report.templates import environment_of, first_answer

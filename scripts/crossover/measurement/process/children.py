@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.workloads import workload_traits
-from crossover.machine.code_key import LIBRARY, MEASUREMENT, WORK
+from crossover.home import PACKAGE
+from crossover.machine.code_key import MEASUREMENT, WORK
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process.jobs import Job
 from crossover.measurement.process.messages import Inbox, send_order
@@ -261,5 +262,6 @@ def entry(module: str) -> list[str]:
     With -P, Python does not import from the working directory, which may contain a `queue.py`.
     """
     package = __name__.rpartition(".")[0]
-    code = f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); from {package}.{module} import main; main()"
-    return [sys.executable, "-P", "-c", code]
+    folder = str(PACKAGE.parent)  # on the path already if it is Python's folder of packages
+    begin = f"import sys; {folder!r} in sys.path or sys.path.insert(0, {folder!r})"
+    return [sys.executable, "-P", "-c", f"{begin}; from {package}.{module} import main; main()"]

@@ -29,7 +29,8 @@ from typing import Any
 from crossover.config.models import Model
 from crossover.config.workloads import OWN
 from crossover.errors import one_line_errors
-from crossover.machine.code_key import LIBRARY, SERVER, WORK, code_of, digests_of
+from crossover.home import PACKAGE
+from crossover.machine.code_key import SERVER, WORK, code_of, digests_of
 from crossover.machine.environment import loaded_variables
 from crossover.machine.kernel import read_kernel
 from crossover.measurement.process.child import run_child
@@ -52,7 +53,7 @@ def server_key(environment: Mapping[str, str], preloaded: str) -> str:
         "user": os.getuid(),
         "interpreter": [sys.version, sys.prefix],
         "packages": [Path(sysconfig.get_path(name)).stat().st_mtime_ns for name in ("purelib", "platlib")],
-        "library": str(LIBRARY),
+        "library": str(PACKAGE),
         "environment": loaded_variables(environment),
         "limits": [resource.getrlimit(getattr(resource, n)) for n in sorted(dir(resource)) if n.startswith("RLIMIT_")],
         "niceness": os.nice(0),

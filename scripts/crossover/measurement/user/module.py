@@ -29,7 +29,7 @@ from crossover.config.models import LIBRARIES, Model
 from crossover.config.signatures import SIGNATURE, WITHOUT_BATCH, Arguments, missing_text
 from crossover.errors import ASSERTED, ASSERTION, SHARED_MEMORY_ADVICE, SHARED_MEMORY_FULL, UserError, allowed_names
 from crossover.files import relative_path, working_folder
-from crossover.machine.code_key import LIBRARY
+from crossover.home import PACKAGE
 from crossover.machine.installed import STANDARD_LIBRARY
 from crossover.measurement.step.conditions import changes, read_switches, restore_unset
 from crossover.measurement.user.libraries import BUILDERS
@@ -78,7 +78,7 @@ def is_of_user(error: BaseException) -> bool:
 
 def _is_users_file(file: Path) -> bool:
     is_below = any(map(file.is_relative_to, FOLDERS))
-    return is_below and not file.is_relative_to(LIBRARY) and "site-packages" not in file.parts
+    return is_below and not file.is_relative_to(PACKAGE) and "site-packages" not in file.parts
 
 
 def _remedy(error: BaseException) -> str | None:
@@ -276,7 +276,7 @@ def _import_file(file: Path) -> ModuleType:
 def search_in(*folders: Path) -> None:
     """Insert these folders into `sys.path` after the standard library and before installed packages."""
     FOLDERS[:] = dict.fromkeys(folders)
-    inserted = [*map(str, FOLDERS), str(LIBRARY)]
+    inserted = [*map(str, FOLDERS), str(PACKAGE.parent)]
     others = [entry for entry in sys.path if entry not in inserted]
     after = max((index for index, entry in enumerate(others, 1) if _is_standard(Path(entry))), default=0)
     sys.path[:] = [*others[:after], *inserted, *others[after:]]

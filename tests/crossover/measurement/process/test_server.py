@@ -17,7 +17,8 @@ from typing import Any
 import psutil
 import pytest
 
-from crossover.machine.code_key import LIBRARY, WORK
+from crossover.home import PACKAGE
+from crossover.machine.code_key import WORK
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process import children
 from crossover.measurement.process.attempts import measure
@@ -184,7 +185,8 @@ def test_an_idle_server_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
     path = Path(server_key(os.environ, PRELOADED))
     code = (
-        f"import sys; sys.path.insert(0, {str(LIBRARY)!r}); import crossover.measurement.process.server as server; "
+        f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); "
+        "import crossover.measurement.process.server as server; "
         "server.IDLE_S, server.preload = 0.5, print; server.main()"
     )
     command = [sys.executable, "-c", code, str(path), PRELOADED]

@@ -72,7 +72,7 @@ def test_a_users_file_does_not_shadow_an_imported_module(name: str) -> None:
 
 def test_a_file_beside_the_model_is_preferred_to_an_installed_package_and_a_script() -> None:
     """The file may be a modified copy of a package. The measuring process has `scripts/` on its path too."""
-    sys.path.insert(0, str(user_module.LIBRARY))
+    sys.path.insert(0, str(user_module.PACKAGE.parent))
     write(jsonschema="VALUE = 1", make_dataset="VALUE = 2")
     for name in ("jsonschema", "make_dataset"):
         sys.modules.pop(name, None)

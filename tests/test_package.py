@@ -1,0 +1,109 @@
+"""The installed package, and the workflow as Snakemake's users deploy it: from a repository, by its tag."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from crossover import __version__
+from crossover.home import NAME
+from workflow_copy import PARTS, ROOT
+
+pytestmark = pytest.mark.slow
+
+REPOSITORY = "someone/crossover"
+TAG = f"v{__version__}"
+MODULE = f"""
+configfile: "config/config.yaml"
+
+
+module crossover:
+    snakefile:
+        github("{REPOSITORY}", path="workflow/Snakefile", tag="{TAG}")
+    config:
+        config
+
+
+use rule * from crossover
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """The environment of a process in which the package's wheel is installed, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("installed")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder)]
+    subprocess.run([*build, str(ROOT)], check=True, timeout=300)
+    [wheel] = folder.glob("*.whl")
+    site = folder / "site"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(wheel)]
+    subprocess.run(install, check=True, timeout=300)
+    subprocess.run(["chmod", "-R", "a-w", str(site)], check=True)
+    paths = os.pathsep.join([str(site / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {**os.environ, "PYTHONPATH": str(site), "PATH": paths}
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory, installed: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment of the package, in which addresses at GitHub lead to a repository on this machine."""
+    folder = tmp_path_factory.mktemp("github")
+    work, bare = folder / "work", folder / f"{REPOSITORY}.git"
+    work.mkdir()
+    for part in PARTS:
+        subprocess.run(["cp", "-r", str(ROOT / part), str(work / part)], check=True)
+    git = ["git", "-C", str(work), "-c", "user.name=x", "-c", "user.email=x@localhost"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"], ["tag", TAG]):
+        subprocess.run([*git, *words], check=True)
+    subprocess.run(["git", "clone", "-q", "--bare", str(work), str(bare)], check=True)
+    redirected = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.file://{folder}/.insteadOf"}
+    cache = {"XDG_CACHE_HOME": str(folder / "cache")}
+    return {**installed, **redirected, "GIT_CONFIG_VALUE_0": "https://github.com/", **cache}
+
+
+def run(line: str, folder: Path, environment: Mapping[str, str], status: int = 0) -> str:
+    """Run a command, which must end with `status`; returns its output."""
+    merged = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(line.split(), cwd=folder, env=environment, text=True, timeout=300, **merged)
+    assert done.returncode == status, done.stdout
+    return done.stdout
+
+
+def test_the_installed_command_measures_and_reports_in_an_empty_folder(
+    installed: Mapping[str, str], tmp_path: Path
+) -> None:
+    assert f"Crossover {__version__} measures, analyses and reports here." in run(
+        "crossover selftest", tmp_path, installed
+    )
+    assert "Measuring hsf_width" in run("crossover quick -- -n", tmp_path, installed)
+    assert "torch" in run("crossover doctor", tmp_path, installed)
+    snakefile = run("crossover --snakefile", tmp_path, installed).strip()
+    assert "To measure: " in run(f"snakemake -n --cores 1 -s {snakefile}", tmp_path, installed)
+
+
+def test_a_module_from_a_repository_uses_the_installed_package_of_its_version(
+    deployed: Mapping[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "Snakefile").write_text(MODULE)
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "config.yaml").write_text("studies: [disc_depth]\nsizes: [2, 3]\ntrials: 1\n")
+    assert "To measure: 2 trials." in run("snakemake -n --cores 1", tmp_path, deployed)
+    without = {name: value for name, value in deployed.items() if name != "PYTHONPATH"}
+    assert run("snakemake -n --cores 1", tmp_path, without, status=1).splitlines()[-1] == (
+        f"error: these rules are of Crossover {__version__}, but its package is not installed; run "
+        f"`pip install {NAME}=={__version__}`, or install the repository at that version"
+    )
+
+
+def test_a_deployed_workflow_measures_the_studies_of_its_own_config(
+    deployed: Mapping[str, str], tmp_path: Path
+) -> None:
+    run(f"snakedeploy deploy-workflow https://github.com/{REPOSITORY} . --tag {TAG}", tmp_path, deployed)
+    study = tmp_path / "config" / "studies" / "disc_depth.yaml"
+    study.write_text(study.read_text().replace("\nsizes: [", "\nsizes: [15, "))
+    assert "Measuring disc_depth: size 15 on cpu" in run("snakemake -n --cores 1", tmp_path, deployed)
