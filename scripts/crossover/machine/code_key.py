@@ -25,23 +25,11 @@ from pathlib import Path
 from crossover.config.models import Model
 from crossover.files import working_folder
 from crossover.home import PACKAGE
+from crossover.machine.entry_points import MEASUREMENT, SERVER, WORK
 from crossover.machine.installed import NOT_INSTALLED, installed_with, is_installed, version_of
 from crossover.machine.named_files import CODE, DATA, UNREADABLE, NamedFiles, content_keys, digest_of
 from crossover.machine.sources import Source, looks_like_path, read_source
 from crossover.machine.written_files import WrittenFiles
-
-MEASUREMENT = "crossover.measurement"
-
-WORK = {
-    "trial": (f"{MEASUREMENT}.trial", "run_trial"),
-    "training": (f"{MEASUREMENT}.training", "run_training"),
-    "batch_try": (f"{MEASUREMENT}.search", "run_try"),
-    "probe": (f"{MEASUREMENT}.roofs", "run_probe"),
-}
-"""Module and function of each kind of job, as names, so that a measuring process imports only what its job needs."""
-
-SERVER = f"{MEASUREMENT}.process.server"
-"""Measuring processes are forked from this module or import it. Their supervisor measures nothing and is left out."""
 
 CHOICE = "a choice"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -80,6 +79,8 @@ def statistic(path: Path, name: str) -> int | None:
 
 def cpu_model(root: Path = Path("/")) -> str:
     """The CPU's name, or the architecture if the name is not known."""
+    import platform  # imported here, so that a trial's parent starts quickly
+
     return _cpuinfo("model name", root) or platform.processor() or platform.machine()
 
 

@@ -15,7 +15,7 @@ import pytest
 from crossover.config.models import Model, Table
 from crossover.config.workloads import OWN, known_workloads
 from crossover.home import PACKAGE
-from crossover.machine import code_key
+from crossover.machine import code_key, entry_points
 from crossover.machine.code_key import Modules, code_of, digests_of
 from crossover.machine.installed import version_of
 from trials import trial_job, write_points
@@ -49,9 +49,9 @@ def test_the_files_of_a_job_are_those_of_its_kind(kind: str, module: str) -> Non
 
 def test_what_measures_nothing_is_imported_by_no_measuring_module() -> None:
     """A new figure, form of claims, status, flag, answer or table must make no trial stale."""
-    roots = [code_key.SERVER, *(module for module, _ in code_key.WORK.values())]
-    roots += [f"{code_key.MEASUREMENT}.workloads.{name}" for name in known_workloads()]
-    roots += [f"{code_key.MEASUREMENT}.user.{name}" for name in ("model", "function")]
+    roots = [entry_points.SERVER, *(module for module, _ in entry_points.WORK.values())]
+    roots += [f"{entry_points.MEASUREMENT}.workloads.{name}" for name in known_workloads()]
+    roots += [f"{entry_points.MEASUREMENT}.user.{name}" for name in ("model", "function")]
     files = Modules().imported_by(*roots).files
     assert {"crossover.config.studies", "crossover.measurement.user.model"} <= files.keys()
     words = ("figures", "claims", "answers", "tables.registry", *(f"config.{name}" for name in WORDS))
@@ -126,7 +126,10 @@ def test_the_files_of_a_trial_are_what_it_really_imports(tmp_path: Path, in_fres
     counted = code_of("trial", "disc_mlp")
     assert (status, key) == ("ok", counted.key)
     assert set(imported) <= set(counted.files)
-    only_in_a_fork = {"crossover.measurement.process.server", "crossover.machine.environment"}
+    only_in_a_fork = {
+        f"crossover.{name}"
+        for name in ("measurement.process.server", "measurement.process.server_key", "machine.environment")
+    }
     assert set(counted.files) - set(imported) == only_in_a_fork
 
 
@@ -141,6 +144,6 @@ print(json.dumps([*sys.modules]))
 def test_the_server_watches_all_files_that_it_has_imported(in_fresh_process: Callable[..., Any]) -> None:
     imported = set(in_fresh_process(PRELOAD))
     assert {name for name in imported if name.startswith("crossover")} <= set(
-        digests_of(code_key.SERVER, code_key.WORK["trial"][0])
+        digests_of(entry_points.SERVER, entry_points.WORK["trial"][0])
     )
     assert not imported & {"transformers", "torchvision", "crossover.measurement.workloads.disc_mlp"}

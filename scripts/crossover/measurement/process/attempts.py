@@ -14,7 +14,6 @@ from crossover.files import atomic_path
 from crossover.measurement.process.children import ForkedProcess, FreshProcess, NoServerError, OutdatedServerError
 from crossover.measurement.process.jobs import REFUSED, Job, Outcome, RowJob, TrialJob, TryJob, plain_cell
 from crossover.measurement.process.supervision import ChildFailedError, ChildLostError, supervise
-from crossover.tables.columns import write_record
 
 TRY_MIN_S = 10.0
 """Minimum time limit of the try on the CPU, for a step that fails late."""
@@ -29,7 +28,10 @@ def measure(job: RowJob) -> Outcome:
             print(f"invalid: {outcome.reason}; measuring once more", file=sys.stderr)
             outcome = run_supervised(replace(job, attempts=2))
         if not outcome.written:
-            write_record(job.record(**outcome.facts, status=outcome.status, reason=outcome.reason), temporary)
+            from crossover.tables import columns
+
+            record = getattr(columns, job.record)
+            columns.write_record(record(**outcome.facts, status=outcome.status, reason=outcome.reason), temporary)
     return outcome
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from crossover.errors import ASSERTED, ASSERTION, RefusedError, UserError, one_line_errors
-from crossover.machine.code_key import WORK, Modules, code_of
+from crossover.machine.code_key import Modules, code_of
+from crossover.machine.entry_points import WORK
 from crossover.machine.threads import confine, export_threads
 from crossover.machine.trust import may_pass
 from crossover.machine.written_files import WrittenFiles

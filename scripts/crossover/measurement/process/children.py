@@ -19,11 +19,11 @@ from typing import Any
 
 from crossover.config.workloads import workload_traits
 from crossover.home import PACKAGE
-from crossover.machine.code_key import MEASUREMENT, WORK
+from crossover.machine.entry_points import MEASUREMENT, WORK
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process.jobs import Job
 from crossover.measurement.process.messages import Inbox, send_order
-from crossover.measurement.process.server import server_key
+from crossover.measurement.process.server_key import server_key
 
 START_LIMIT_S = 120.0
 """Time limit for the start of a server, which imports torch, perhaps from a cold disk."""

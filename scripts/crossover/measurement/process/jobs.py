@@ -21,7 +21,6 @@ from crossover.config.studies import (
 )
 from crossover.config.words import AS_WRITTEN, BASELINE, BASELINE_SETTINGS, COMPUTES_IN, PRECISIONS, is_cpu
 from crossover.config.workloads import size_words
-from crossover.tables.columns import Measurement, Training
 
 COLUMNS = (
     *("seed", "isolation", "code_key", "model_key", "measurement_key", "packages", "command", "code_version"),
@@ -112,14 +111,15 @@ class Job:
 class RowJob(Job):
     """A job whose result is a row of a table."""
 
-    record: ClassVar[type[Measurement] | type[Training]]
+    record: ClassVar[str]
+    """Name of the row's class in `tables.columns`, which the parent of a successful job need not import."""
     begins = b"PAR1"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialJob(RowJob):
     kind = "trial"
-    record = Measurement
+    record = "Measurement"
 
     trial: int = number(1, "Number of the trial; only the first is checked and profiled.", ge=1, le=MOST)
     repeat: int = number(0, "Number of earlier measurements of the trial, all of which were disturbed.", ge=0, le=MOST)
@@ -134,7 +134,7 @@ class TrainingJob(RowJob):
     """A whole training of a cell's model, and the predictions for the held-out rows."""
 
     kind = "training"
-    record = Training
+    record = "Training"
 
     epochs: int = field(metadata={"ge": 1, "le": MOST})
     test_share: float = field(metadata={"gt": 0, "lt": 1})

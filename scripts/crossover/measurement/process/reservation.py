@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -39,7 +39,7 @@ def reserve(job: AnyJob, *, alone: bool = False) -> Iterator[AnyJob]:
     """
     device, cpu_threads = job.cell.device, job.cpu_threads
     if batch := batch_job():
-        tell(f"{batch} on {platform.node()}")
+        tell(f"{batch} on {os.uname().nodename}")
     side = threads_of_side(device)
     if is_cpu(device) and (side == HALF or (side is None and cpu_threads == "auto")):  # all or half of the cores
         check_whole_node()
@@ -68,7 +68,7 @@ def choose_isolation(requested: str) -> str:
     """The isolation of a trial; `auto` is the trial server on Linux outside batch jobs, else a fresh process."""
     if requested != "auto":
         return requested
-    return "server" if platform.system() == "Linux" and batch_job() is None else "process"
+    return "server" if sys.platform == "linux" and batch_job() is None else "process"
 
 
 def ask_slurm(job: str) -> str:

@@ -9,15 +9,11 @@ changed, and exits when idle.
 from __future__ import annotations
 
 import gc
-import hashlib
 import importlib
-import json
 import os
-import resource
 import selectors
 import socket
 import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,43 +25,16 @@ from typing import Any
 from crossover.config.models import Model
 from crossover.config.workloads import OWN
 from crossover.errors import one_line_errors
-from crossover.home import PACKAGE
-from crossover.machine.code_key import SERVER, WORK, code_of, digests_of
-from crossover.machine.environment import loaded_variables
-from crossover.machine.kernel import read_kernel
+from crossover.machine.code_key import code_of, digests_of
+from crossover.machine.entry_points import SERVER, WORK
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
 from crossover.measurement.process.messages import receive_order, send
+from crossover.measurement.process.server_key import server_key
 from crossover.tables.columns import Measurement, write_record
 
 IDLE_S = 30.0
 REQUEST_LIMIT_S = 2.0
-
-
-def server_key(environment: Mapping[str, str], preloaded: str) -> str:
-    """Key of a server that has imported the module `preloaded`: a hash of what a fork inherits and cannot change.
-
-    Crossover's own files are left out, since the server itself notices their changes.
-    """
-    process = Path("/proc/self")
-    facts = {
-        "preloaded": preloaded,
-        "user": os.getuid(),
-        "interpreter": [sys.version, sys.prefix],
-        "packages": [Path(sysconfig.get_path(name)).stat().st_mtime_ns for name in ("purelib", "platlib")],
-        "library": str(PACKAGE),
-        "environment": loaded_variables(environment),
-        "limits": [resource.getrlimit(getattr(resource, n)) for n in sorted(dir(resource)) if n.startswith("RLIMIT_")],
-        "niceness": os.nice(0),
-        "cgroup": read_kernel(process / "cgroup"),
-        "memory_policy": (read_kernel(process / "numa_maps") or "").split(maxsplit=2)[1:2],
-        "namespaces": [
-            str(path.readlink())
-            for path in sorted((process / "ns").iterdir())
-            if path.name in ("mnt", "pid", "user", "net", "ipc")
-        ],
-    }
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
 class Server:

@@ -18,13 +18,13 @@ import psutil
 import pytest
 
 from crossover.home import PACKAGE
-from crossover.machine.code_key import WORK
+from crossover.machine.entry_points import WORK
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process import children
 from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.children import ForkedProcess, NoServerError
 from crossover.measurement.process.jobs import TrialJob
-from crossover.measurement.process.server import server_key
+from crossover.measurement.process.server_key import server_key
 from processes import PATIENCE_S, wait_for
 from trials import read_row, trial_job, write_points
 
