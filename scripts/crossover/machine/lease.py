@@ -13,7 +13,16 @@ from pathlib import Path
 from crossover.config.words import is_cpu
 from crossover.errors import UserError
 from crossover.machine.gpus import Gpus, find_gpus
-from crossover.machine.locks import describe, folder_of_locks, holders_of, locked, locks_on, make_folder
+from crossover.machine.locks import (
+    QUICK_POLL_S,
+    QUIET_S,
+    describe,
+    folder_of_locks,
+    holders_of,
+    locked,
+    locks_on,
+    make_folder,
+)
 
 HANDED_DOWN = "CROSSOVER_GPUS"
 
@@ -69,7 +78,8 @@ def _path_of_lock(folder: Path, name: str) -> Path:
 
 
 def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: Callable[[str], None]) -> str:
-    started = tell_at = time.monotonic()
+    started = time.monotonic()
+    tell_at = started + QUIET_S
     while True:
         for name in names:
             with suppress(BlockingIOError):
@@ -81,7 +91,7 @@ def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: 
             )
             tell(f"waiting for a GPU, {now - started:.0f} s so far: {holders}")
             tell_at = now + TELL_AGAIN_S
-        time.sleep(POLL_S)
+        time.sleep(QUICK_POLL_S if now < started + QUIET_S else POLL_S)
 
 
 def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gpus]:

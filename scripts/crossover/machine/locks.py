@@ -22,6 +22,10 @@ LEASES = "CROSSOVER_LEASES"
 HELD: set[int] = set()
 """Descriptors of locks. A forked child closes its copies, which would keep the locks held after the parent ends."""
 
+QUIET_S = 1.0
+"""A trial says that it waits only after this time, since a finished trial keeps its locks until its process is gone."""
+QUICK_POLL_S = 1 / 64
+
 PRIVATE = 0o600
 SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK
 """Flags for opening files in a world-writable folder: do not follow a link, and do not wait for a pipe."""
@@ -64,8 +68,9 @@ def open_to_all() -> Iterator[None]:
 def locked(path: Path, how: int, busy: Callable[[], None] | None = None, mode: int = 0o666) -> Iterator[None]:
     """Hold a lock on a file (`fcntl.LOCK_EX` or `LOCK_SH`) while the block runs.
 
-    If another process holds a conflicting lock, calls `busy` and waits; without `busy`, raises BlockingIOError. Raises
-    UserError if the file cannot be locked. A new file has this `mode`; no other user can lock a file that is PRIVATE.
+    If another process holds a conflicting lock, waits, and calls `busy` after QUIET_S; without `busy`, raises
+    BlockingIOError. Raises UserError if the file cannot be locked. A new file has this `mode`; no other user can lock a
+    file that is PRIVATE.
     """
     descriptor = _opened(path, mode)
     if mode == PRIVATE and os.fstat(descriptor).st_uid != os.geteuid():
@@ -78,14 +83,24 @@ def locked(path: Path, how: int, busy: Callable[[], None] | None = None, mode: i
         except BlockingIOError:
             if busy is None:
                 raise
-            busy()
-            fcntl.flock(descriptor, how)
+            if not _is_soon_free(descriptor, how):
+                busy()
+                fcntl.flock(descriptor, how)
         except OSError as error:  # a file system without locks, such as some network and container mounts
             raise unfit(path.parent, error) from error
         yield
     finally:
         HELD.discard(descriptor)
         os.close(descriptor)
+
+
+def _is_soon_free(descriptor: int, how: int) -> bool:
+    for _ in range(round(QUIET_S / QUICK_POLL_S)):
+        time.sleep(QUICK_POLL_S)
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+            return True
+    return False
 
 
 def _opened(path: Path, mode: int) -> int:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -16,7 +17,7 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.machine import turns
-from crossover.machine.locks import LEASES, PRIVATE, holders_of, locked, make_folder
+from crossover.machine.locks import LEASES, PRIVATE, QUIET_S, holders_of, locked, make_folder
 from crossover.machine.turns import (
     BATCH_JOBS,
     HANDED_DOWN,
@@ -116,6 +117,23 @@ def test_a_cpu_trial_waits_for_gpu_trials_and_later_trials_wait_for_it(start: St
     began, _ = cpu.next("begins")
     ended = cpu.end()
     assert last_end < began < ended < later.next("begins")[0]
+
+
+def test_a_wait_for_a_finished_trial_whose_process_is_ending_is_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    with ExitStack() as ending:
+        ending.enter_context(locked(tmp_path / "turn", fcntl.LOCK_EX))
+
+        def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            if sum(slept) >= QUIET_S / 2:
+                ending.close()
+
+        monkeypatch.setattr("crossover.machine.locks.time.sleep", sleep)
+        with locked(tmp_path / "turn", fcntl.LOCK_EX, never):
+            assert sum(slept) == QUIET_S / 2
 
 
 def test_turns_are_first_come_first_served(start: Start) -> None:

@@ -105,7 +105,11 @@ def run_child(job: Job, lifeline: int, messages: int) -> None:
         export_threads(job.threads)
         if job.isolation == "server":
             resize_thread_pools(job.threads)
-        send(messages, _end_of(job, partial(send, messages)))
+        end = _end_of(job, partial(send, messages))
+        with suppress(Exception):  # after its last message, the parent may kill this process
+            sys.stdout.flush()
+            sys.stderr.flush()
+        send(messages, end)
     except BaseException as error:
         send(messages, {"failed": True})  # this process prints the error itself
         model = job.cell.model.shown if job.cell.model else job.cell.workload

@@ -20,8 +20,9 @@ from typing import Any
 from crossover.config.workloads import workload_traits
 from crossover.home import PACKAGE
 from crossover.machine.entry_points import MEASUREMENT, WORK
+from crossover.machine.locks import HELD
 from crossover.machine.threads import THREAD_VARIABLES
-from crossover.measurement.process.jobs import Job
+from crossover.measurement.process.jobs import Job, RowJob
 from crossover.measurement.process.messages import Inbox, send_order
 from crossover.measurement.process.server_key import server_key
 
@@ -80,6 +81,11 @@ class Child(ABC):
     def ending(self, wait_s: float) -> Ending | None:
         """How the process ended; None if it is still running after `wait_s` seconds."""
 
+    def wait_for_end(self, wait_s: float, *, is_final: bool) -> None:
+        """Wait after the child's last message; `is_final`: nothing but the end of this process depends on it."""
+        del is_final
+        self.ending(wait_s)
+
     def kill(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
@@ -133,6 +139,7 @@ class ForkedProcess(Child):
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
         if sys.platform != "linux":
             raise NoServerError("it needs Linux")
+        self.is_last = isinstance(job, RowJob)
         preloaded = preloaded_by(job)
         path = socket_of(preloaded, environment)
         super().__init__()
@@ -151,7 +158,7 @@ class ForkedProcess(Child):
         if job.cpus is None:
             job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # otherwise it would run on the server's CPUs
         order = {"job": job.to_json(), "environment": environment, "folder": existing_folder()}
-        send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages])
+        send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages, *HELD])
         answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
         if "child" in answer:
             return int(answer["child"])
@@ -171,6 +178,13 @@ class ForkedProcess(Child):
             elif self.answers.closed:
                 self.ended = Ending()
         return self.ended
+
+    def wait_for_end(self, wait_s: float, *, is_final: bool) -> None:
+        """Wait, unless the next trial may: the server keeps the locks until a CUDA context is closed, for example."""
+        if is_final and self.is_last:
+            self.ended = Ending()
+        else:
+            super().wait_for_end(wait_s, is_final=is_final)
 
     def close(self) -> None:
         super().close()

@@ -12,7 +12,9 @@ from contextlib import suppress
 from typing import Any
 
 DESCRIPTORS = 4
-"""Number of descriptors in an order: the child's standard output, standard error, lifeline and messages."""
+"""Descriptors for the child in an order: its standard output, standard error, lifeline and messages."""
+MOST_DESCRIPTORS = 16
+"""With those of the client's locks."""
 
 
 def send(descriptor: int, message: Mapping[str, Any]) -> None:
@@ -51,7 +53,10 @@ def wait_readable(descriptor: int, seconds: float) -> bool:
 
 
 def send_order(connection: socket.socket, order: Mapping[str, Any], descriptors: list[int]) -> None:
-    """Send an order to the trial server: a `job`, and the `environment`, `folder` and descriptors of its process."""
+    """Send an order to the trial server: a `job`, and the `environment`, `folder` and descriptors of its process.
+
+    Further descriptors are those of locks, which the server keeps until the process is gone.
+    """
     data = json.dumps(order).encode() + b"\n"
     with suppress(OSError):  # the server may have closed the connection, perhaps after an answer
         sent = socket.send_fds(connection, [data], descriptors)
@@ -60,7 +65,7 @@ def send_order(connection: socket.socket, order: Mapping[str, Any], descriptors:
 
 def receive_order(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """Read one order and its descriptors; raises ValueError or OSError if the client disconnects too early."""
-    data, descriptors, _, _ = socket.recv_fds(connection, 65536, DESCRIPTORS)
+    data, descriptors, _, _ = socket.recv_fds(connection, 65536, MOST_DESCRIPTORS)
     try:
         while not data.endswith(b"\n"):
             chunk = connection.recv(65536)

@@ -4,6 +4,8 @@ Importing torch can take longer than a measurement. The server never uses a GPU 
 that each fork has its own CUDA context, allocator and thread pools, like a fresh process. Forks may have any number of
 threads (`child.resize_thread_pools`). It serves only its own user, stops forking once a file that it imported has
 changed, and exits when idle.
+
+It keeps the locks of a fork's client until the fork is gone, so that the client need not wait for that.
 """
 
 from __future__ import annotations
@@ -27,9 +29,10 @@ from crossover.config.workloads import OWN
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import code_of, digests_of
 from crossover.machine.entry_points import SERVER, WORK
+from crossover.machine.locks import HELD
 from crossover.measurement.process.child import run_child
 from crossover.measurement.process.jobs import job_from_json
-from crossover.measurement.process.messages import receive_order, send
+from crossover.measurement.process.messages import DESCRIPTORS, receive_order, send
 from crossover.measurement.process.server_key import server_key
 from crossover.tables.columns import Measurement, write_record
 
@@ -44,7 +47,8 @@ class Server:
         self.outdated = False
         self.selector = selectors.DefaultSelector()
         self.selector.register(listener, selectors.EVENT_READ, self.answer)
-        self.children: dict[int, socket.socket] = {}
+        self.children: dict[int, tuple[socket.socket, list[int]]] = {}
+        """The connection of each child's client, and the client's locks."""
 
     def serve(self) -> None:
         """Serve until idle for `IDLE_S`, or until the code has changed and no child is left."""
@@ -57,9 +61,10 @@ class Server:
     def reap(self, pid: int, ended: int) -> None:
         self.selector.unregister(ended)
         os.close(ended)
-        connection = self.children.pop(pid)
+        connection, locks = self.children.pop(pid)
         _tell(connection, {"ended": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])})
         connection.close()
+        release(locks)
 
     def answer(self) -> None:
         """Handle one order; an error in an order does not end the server."""
@@ -76,17 +81,18 @@ class Server:
                 _tell(connection, {"outdated": True})
                 connection.close()
                 return
-            pid = self._fork(order, descriptors, connection)
+            HELD.update(locks := descriptors[DESCRIPTORS:])
+            pid = self._fork(order, descriptors[:DESCRIPTORS], connection)
             ended = os.pidfd_open(pid)
-            self.children[pid] = connection
+            self.children[pid] = connection, locks
+            del descriptors[DESCRIPTORS:]
             self.selector.register(ended, selectors.EVENT_READ, partial(self.reap, pid, ended))
             _tell(connection, {"child": pid})
         except (OSError, ValueError) as error:  # for example, no more processes can be created
             _tell(connection, {"refused": str(error)})
             connection.close()
         finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+            release(descriptors)
 
     def _fork(self, order: Mapping[str, Any], descriptors: list[int], connection: socket.socket) -> int:
         """Fork the measuring process and return its process id; the child never returns."""
@@ -99,11 +105,17 @@ class Server:
         try:
             self.selector.close()
             self.listener.close()
-            for other in (connection, *self.children.values()):
+            for other in (connection, *(client for client, _ in self.children.values())):
                 other.close()
             code = become_child(order, descriptors)
         finally:
             os._exit(code)
+
+
+def release(descriptors: Sequence[int]) -> None:
+    for descriptor in descriptors:
+        HELD.discard(descriptor)
+        os.close(descriptor)
 
 
 def _tell(connection: socket.socket, message: Mapping[str, Any]) -> None:

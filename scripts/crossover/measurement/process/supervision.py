@@ -110,10 +110,11 @@ def _wait(
                     passing = message
                 case {"done": _}:
                     done = message
-    ending = child.ending(ENDING_LIMIT_S)
     if done is not None:
         status, transient = done["done"], done.get("transient", False)
+        child.wait_for_end(ENDING_LIMIT_S, is_final=status != REFUSED and not transient)
         return Outcome(status, done["reason"], status != REFUSED, facts or {}, done.get("result", {}), transient)
+    ending = child.ending(ENDING_LIMIT_S)
     if ending is None or ending == Ending():
         raise ChildLostError("the measuring process is gone, and its server did not report how it ended")
     if ending.signal is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ import pytest
 
 from crossover.home import PACKAGE
 from crossover.machine.entry_points import WORK
+from crossover.machine.locks import locked, locks_on
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process import children
 from crossover.measurement.process.attempts import measure
@@ -108,6 +110,18 @@ def test_one_server_that_was_started_early_and_has_no_threads_forks_with_any_num
         assert (row["isolation"], row["threads"]) == ("server", threads)
     assert servers(runtime) == [early]
     assert early.num_threads() == 1
+
+
+def test_the_server_keeps_a_trials_locks_until_its_process_is_gone(long_job: TrialJob, tmp_path: Path) -> None:
+    """So a finished trial need not wait for the end of its process, and no other trial begins before that."""
+    turn = tmp_path / "turn"
+    with locked(turn, fcntl.LOCK_EX):
+        child = ForkedProcess(long_job, dict(os.environ))
+        child.wait_for_end(PATIENCE_S, is_final=True)
+    assert locks_on(turn)
+    child.kill()  # does not wait
+    wait_for(lambda: not locks_on(turn), "the end of the lock")
+    assert not psutil.pid_exists(child.pid)
 
 
 @pytest.fixture

@@ -36,10 +36,15 @@ class FakeChild:
         self.inbox = Inbox(reader)
         self.end = end
         self.killed = False
+        self.waits: list[bool] = []
 
     def ending(self, wait_s: float) -> Ending | None:
         del wait_s
         return Ending(signal=signal.SIGKILL) if self.killed else self.end
+
+    def wait_for_end(self, wait_s: float, *, is_final: bool) -> None:
+        del wait_s
+        self.waits.append(is_final)
 
     def kill(self) -> None:
         self.killed = True
@@ -68,6 +73,20 @@ def test_a_child_that_is_done_is_ended(end: Ending | None) -> None:
     child = FakeChild([{"begun": FACTS}, {"done": "oom", "reason": "full"}], end)
     assert watch(child) == Outcome("oom", "full", True, FACTS)
     assert child.killed
+
+
+@pytest.mark.parametrize(
+    ("message", "is_final"),
+    [
+        ({"done": "ok"}, True),
+        ({"done": "invalid", "transient": True}, False),  # the trial is measured once more
+        ({"done": "refused"}, False),  # the step is tried on the CPU
+    ],
+)
+def test_a_child_is_waited_for_if_its_parent_runs_another_one(message: dict[str, Any], is_final: bool) -> None:
+    child = FakeChild([{"begun": FACTS}, {"reason": None, **message}], None)
+    watch(child)
+    assert child.waits == [is_final]
 
 
 def test_a_child_that_never_begins_is_a_failure() -> None:
