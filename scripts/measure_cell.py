@@ -19,6 +19,7 @@ server or started afresh. This command only supervises that process and holds th
 from __future__ import annotations
 
 import math
+import os
 import sys
 
 from crossover.errors import one_line_errors
@@ -53,3 +54,4 @@ def answer_of(outcome: Outcome) -> str:
 if __name__ == "__main__":
     with one_line_errors():
         main(sys.argv[1:])
+    os._exit(0)  # all is written; without the clean-up of Python's modules, the next trial begins 10 to 20 ms earlier

@@ -74,6 +74,19 @@ def test_running_out_of_memory_is_a_row(dataset: Path, tmp_path: Path) -> None:
     assert row["step_time_s"] is None
 
 
+def test_the_script_prints_its_answer_and_ends_without_the_clean_up_of_python(dataset: Path, tmp_path: Path) -> None:
+    code = (
+        f"import atexit, runpy, sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); "
+        "from crossover.measurement.process import attempts; atexit.register(print, 'cleaned up'); "
+        "attempts.measure = lambda job: attempts.Outcome('oom', 'full', True, {}); "
+        f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
+    )
+    options = [*trial_options(CELL, seed=0, cpu_threads=1, time_limit_s=60), f"--dataset={dataset}"]
+    command = [sys.executable, "-c", code, *options, f"--output={tmp_path / 'row'}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "oom: full\n", "")
+
+
 def test_help_works_in_a_bare_environment() -> None:
     """No installed package is importable with -I -S; the script's own folder is added as Python does for a script."""
     code = (
