@@ -20,7 +20,6 @@ from crossover.errors import UserError, shown_path
 from crossover.files import atomic_path, sha256_of
 from crossover.reading import UnreadableError, read_json
 from crossover.tables.columns import COLUMNS
-from crossover.tables.rows import read_trials
 from crossover.tables.run_tables import table_of
 
 if TYPE_CHECKING:
@@ -118,6 +117,8 @@ class Reference:
 
 def read_reference(folder: Path) -> Reference:
     """Read the reference machine in a folder; raises UserError if it is damaged or of another version."""
+    from crossover.tables.rows import read_trials  # needs pandas
+
     facts = read_facts(folder)
     trials, path = read_trials(folder / TRIALS_FILE, KEPT, "export it again"), folder / FACTS_FILE
     try:

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +27,9 @@ from crossover.plan.before_run import (
     reference_folders,
 )
 from crossover.tables.reference_files import Facts, write_facts
-from plans import CLASSES, HERE, KNOWN_NODES, UNKNOWN_NODES, configured
+from plans import CLASSES, HERE, KNOWN_NODES, ROOT, UNKNOWN_NODES, configured
+
+LARGE = {"torch", "pandas", "pyarrow", "numpy", "scipy", "sklearn", "matplotlib", "seaborn", "pynvml", "transformers"}
 
 
 def test_a_device_that_this_machine_lacks_is_rejected() -> None:
@@ -160,3 +166,13 @@ def test_a_damaged_reference_is_rejected(shipped: Path) -> None:
     with pytest.raises(UserError, match=r"trials.parquet: is not the file that reference.json names"):
         reference_folders("auto", ["cpu"], shipped)
     assert reference_folders("none", ["cpu"], shipped) == []
+
+
+def test_the_rules_import_no_large_package() -> None:
+    """Each start of Snakemake reads the rules, also in an environment that has Snakemake alone."""
+    text = "".join(file.read_text() for file in (ROOT / "rules").glob("*.smk"))
+    modules = sorted({*re.findall(r"^ *from (crossover\S*) import", text, re.MULTILINE)})
+    program = f"import sys, {', '.join(modules)}; print(*({LARGE!r} & sys.modules.keys()))"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "scripts")}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
