@@ -91,3 +91,9 @@ def test_a_sample_page_needs_no_other_file(sample: Path) -> None:
     assert len(html.encode()) <= 1_000_000
     assert not re.findall(r'(?:href|src)="(?!#|data:|https?:)[^"]*"', html)
     assert not re.findall(r"/(?:tmp|home|root)/\S*", html)  # absolute paths
+
+
+def test_the_graph_of_rules_shows_rules_that_exist() -> None:
+    shown = set(re.findall(r">(\w+)</text>", (ROOT / "images" / "rulegraph.svg").read_text(encoding="utf-8")))
+    text = "".join(file.read_text(encoding="utf-8") for file in [ROOT / "Snakefile", *(ROOT / "rules").glob("*.smk")])
+    assert {"all", "measure_cell"} <= shown <= set(re.findall(r"^(?:rule|checkpoint) (\w+):", text, re.MULTILINE))

@@ -107,3 +107,8 @@ def test_a_deployed_workflow_measures_the_studies_of_its_own_config(
     study = tmp_path / "config" / "studies" / "disc_depth.yaml"
     study.write_text(study.read_text().replace("\nsizes: [", "\nsizes: [15, "))
     assert "Measuring disc_depth: size 15 on cpu" in run("snakemake -n --cores 1", tmp_path, deployed)
+
+
+def test_the_run_of_the_catalogs_check_is_planned(installed: Mapping[str, str], tmp_path: Path) -> None:
+    line = f"crossover run --configfile {ROOT}/.test/config/config.yaml -n"
+    assert "To measure: 2 trials." in run(line, tmp_path, installed)

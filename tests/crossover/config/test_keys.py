@@ -44,7 +44,7 @@ def test_every_number_has_bounds_that_its_users_accept() -> None:
 
 
 def schema_file() -> str:
-    """The text of config/schema.yaml, which editors use to check and complete configs and studies."""
+    """The text of config.schema.yaml, which editors use to check and complete configs and studies."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Crossover configuration",
@@ -58,7 +58,7 @@ def schema_file() -> str:
 
 def test_the_schema_for_editors_is_current() -> None:
     """If the file is missing, it is written."""
-    path = CONFIG / "schema.yaml"
+    path = CONFIG.parent / "workflow" / "schemas" / "config.schema.yaml"
     if not path.exists():
         path.write_text(schema_file(), encoding="utf-8")
         pytest.fail(f"{path} was missing and is written anew: read it, and run this test again")
