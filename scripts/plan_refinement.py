@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossover.compare.refinement import plan_stage
+from crossover.compare.refinement import all_trials, plan_stage
 from crossover.config.studies import Refinement
 from crossover.config.study import Study, study_of
 from crossover.errors import logged
@@ -32,11 +32,9 @@ def plan_refinement(
     measurements = rows.to_pandas()
     x_axes = {name: study.x_axis for name, study in studies.items()}
     candidates = {name: study for name, study in studies.items() if study.candidates}
-    near, why = plan_stage(measurements, stage, refinements, x_axes, trials, candidates)
-    claimed, claims_why = trials_of_claims(studies, measurements, stage, refinements, trials)
-    cells = sorted({*near, *claimed}, key=lambda cell: cell.path)
-    added = {cell: sorted({*near.get(cell, ()), *claimed.get(cell, ())}) for cell in cells}
-    write_stage(path_to_plan, stage, added, [*why, *claims_why])
+    requests = plan_stage(measurements, stage, refinements, x_axes, trials, candidates)
+    requests += trials_of_claims(studies, measurements, stage, refinements, trials)
+    write_stage(path_to_plan, stage, all_trials(requests), [request.why for request in requests])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,27 @@ class Plan:
         """The numbers of the trials to measure, by size; `first` is the initial number of trials."""
         new = {size: range(1, first + 1) for size in self.sizes}
         return new | {size: range(first + 1, most + 1) for size, most in self.trials.items()}
+
+
+@dataclass(frozen=True)
+class Request:
+    """The trials that a stage adds for a crossover or a claim."""
+
+    trials: Mapping[Cell, Set[int]]
+    """Numbers of the trials, also of those that were measured before."""
+    why: Mapping[str, Any]
+    """The decision, for the stage's file."""
+    target_width: float | None = None
+    """The half width that is asked for, as a share of the crossover; None for a claim."""
+
+
+def all_trials(requests: Iterable[Request]) -> dict[Cell, list[int]]:
+    """The numbers of the trials that requests add to each cell, ordered by the cell's path."""
+    wanted: dict[Cell, set[int]] = defaultdict(set)
+    for request in requests:
+        for cell, numbers in request.trials.items():
+            wanted[cell].update(numbers)
+    return {cell: sorted(wanted[cell]) for cell in sorted(wanted, key=lambda cell: cell.path)}
 
 
 def plan_refinement(
@@ -157,8 +178,8 @@ def plan_stage(
     x_axes: XAxes,
     trials: Mapping[str, int],
     candidates: CandidatesByStudy | None = None,
-) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
-    """The numbers of the trials that a stage (from 1) adds to each cell, and the decision for each series and pair.
+) -> list[Request]:
+    """The trials that a stage (from 1) adds for each series and pair, which may be none.
 
     The mappings are by study. `trials` is the number of trials of the run, without `extra_trials`. `candidates` has the
     studies that compare devices at their best.
@@ -166,10 +187,9 @@ def plan_stage(
     timed = of_own_grid(measurements, candidates or {})
     x_axes = x_axes_of(x_axes, timed)
     first = {study: refinements[study].first(most) for study, most in trials.items()}
-    wanted: dict[Cell, set[int]] = defaultdict(set)
-    decisions = []
+    requests = []
 
-    def decide(pairing: Pairing) -> tuple[Plan, Crossover]:
+    def decide(pairing: Pairing) -> tuple[Plan, Crossover, dict[str, Any]]:
         along = pairing.along
         points = pairing.trials[along]
         crossover = pairing.crossover("time", along)
@@ -179,7 +199,7 @@ def plan_stage(
         measured = {round(point) for point in points}
         spec = refinements[pairing.study]
         plan = plan_refinement(crossover, measured, stage, trials[pairing.study], spec, *offered, to_x)
-        decisions.append(
+        why = (
             pairing.series
             | {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
             | {
@@ -193,7 +213,7 @@ def plan_stage(
                 "half_width": half_width(crossover, to_x),
             }
         )
-        return plan, crossover
+        return plan, crossover, why
 
     idle = {study for study in studies_with_idle_size(timed) if X_AXES[x_axes[study]] == "size"}
     timed, all_trials = (rows[~rows["study"].isin(idle)] for rows in (timed, measurements))
@@ -201,21 +221,22 @@ def plan_stage(
         is_asked = pairing.pair in refinements[pairing.study].pairs and pairing.has_crossovers
         if not is_asked or pairing.contender is None or not (pairing.is_headline or pairing.pair != "device"):
             continue
-        plan, _ = decide(pairing)
-        for point, numbers in plan.numbers(first[pairing.study]).items():
-            for cell in _cells_at(pairing, point):
-                wanted[cell].update(numbers)
+        plan, _, why = decide(pairing)
+        trials_of = plan.numbers(first[pairing.study]).items()
+        added = {cell: {*numbers} for point, numbers in trials_of for cell in _cells_at(pairing, point)}
+        requests.append(Request(added, why, refinements[pairing.study].target_width))
     refined = {study: spec for study, spec in (candidates or {}).items() if "best" in refinements[study].pairs}
     for best in best_series(all_trials, refined, x_axes):
         for pairing in best.pairings():
-            plan, crossover = decide(pairing)
-            most = first[str(best.axes["study"])]
+            plan, crossover, why = decide(pairing)
+            study = str(best.axes["study"])
+            added = {}
             for device in (best.devices[pairing.baseline], best.devices[str(pairing.contender)]):
-                for (candidate, point), added in trials_of_candidates(device, plan, crossover, most).items():
+                for (candidate, point), numbers in trials_of_candidates(device, plan, crossover, first[study]).items():
                     axes = best.axes | {pairing.along: point} | dict(zip(CANDIDATE_AXES, candidate, strict=True))
-                    wanted[Cell(**axes)].update(added)
-    in_order = sorted(wanted, key=lambda cell: cell.path)
-    return {cell: sorted(wanted[cell]) for cell in in_order}, decisions
+                    added[Cell(**axes)] = numbers
+            requests.append(Request(added, why, refinements[study].target_width))
+    return requests
 
 
 def trials_of_candidates(

@@ -11,7 +11,7 @@ import pytest
 from crossover.compare.best import best_series, candidates_of, standings_of
 from crossover.compare.cells import summarise
 from crossover.compare.crossovers import crossovers_of
-from crossover.compare.refinement import plan_stage
+from crossover.compare.refinement import all_trials, plan_stage
 from crossover.config.studies import Refinement
 from crossover.tables import registry
 from crossover.tables.frames import records, with_cell_columns
@@ -141,7 +141,7 @@ def test_a_size_at_which_all_candidates_of_a_device_failed_is_not_used(rows: Any
 def stage(table: pd.DataFrame, number: int = 1) -> dict[tuple[Any, ...], list[int]]:
     """The trials that a stage adds for devices at their best, by execution, side and size; a cell has 3 trials."""
     refinement = Refinement(bisections=1, target_width=1.0, extra_trials=2, pairs=("best",), first_trials=3)
-    cells, _ = plan_stage(table, number, {STUDY: refinement}, X, {STUDY: 3}, {STUDY: CANDIDATES})
+    cells = all_trials(plan_stage(table, number, {STUDY: refinement}, X, {STUDY: 3}, {STUDY: CANDIDATES}))
     return {(cell.execution, cell.device, cell.size): numbers for cell, numbers in cells.items()}
 
 

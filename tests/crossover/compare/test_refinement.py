@@ -10,7 +10,7 @@ import pytest
 
 from crossover.compare.crossover import Crossover, crossover_of
 from crossover.compare.crossover_curve import advantages_of_table
-from crossover.compare.refinement import Plan, plan_refinement, plan_stage
+from crossover.compare.refinement import Plan, all_trials, plan_refinement, plan_stage
 from crossover.config.studies import PRESETS, Refinement
 
 Row = Callable[..., dict[str, Any]]
@@ -174,7 +174,7 @@ def planned(
     table: Sequence[Mapping[str, Any]], *by: str, stage: int = 1, pairs: Sequence[str] = ("device",)
 ) -> dict[tuple[Any, ...], list[int]]:
     refinements = {"mine": Refinement(1, 0.02, 0, tuple(pairs), first_trials=2)}
-    cells, _ = plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, {"mine": 4})
+    cells = all_trials(plan_stage(pd.DataFrame(table), stage, refinements, {"mine": "size"}, {"mine": 4}))
     return {tuple(getattr(cell, axis) for axis in by): numbers for cell, numbers in cells.items()}
 
 
@@ -213,7 +213,7 @@ def test_the_target_width_is_measured_on_the_x_axis(rows: Rows) -> None:
     table = pd.DataFrame(rows((50, 100, 103, 400), {"cpu": None, "cuda": 1.01e-4}, trials=5))
     table = table.assign(parameters=table["size"] ** 3)
     decisions = [
-        plan_stage(table, 2, wide, {"mine": over}, {"mine": 8})[1][0]["decision"] for over in ("size", "parameters")
+        plan_stage(table, 2, wide, {"mine": over}, {"mine": 8})[0].why["decision"] for over in ("size", "parameters")
     ]
     assert decisions == ["narrow_enough", "add_trials"]
 

@@ -13,7 +13,7 @@ from crossover.compare.crossover import crossover_of
 from crossover.compare.crossover_curve import advantages_of_cells
 from crossover.compare.crossovers import crossovers_of
 from crossover.compare.pairings import pairings
-from crossover.compare.refinement import plan_stage
+from crossover.compare.refinement import all_trials, plan_stage
 from crossover.config.studies import Refinement
 from crossover.tables.frames import records
 
@@ -70,9 +70,10 @@ def test_a_crossover_over_batches_and_its_series(over_batches: Any) -> None:
 
 
 def test_refinement_adds_batches_in_the_bracket(over_batches: Any) -> None:
-    trials, why = plan_stage(
+    requests = plan_stage(
         pd.DataFrame(over_batches()), 1, {STUDY: Refinement(first_trials=4)}, {STUDY: "batch_size"}, {STUDY: 8}
     )
+    trials, why = all_trials(requests), [request.why for request in requests]
     assert {(cell.size, cell.batch_size, cell.device) for cell in trials} == {(2, 8, "cpu"), (2, 8, "cuda")}
     assert set(map(tuple, trials.values())) == {(1, 2, 3, 4)}
     assert [(line["over"], line["decision"], line["size"]) for line in why] == [("batch_size", "bisect", 2)]
@@ -94,8 +95,8 @@ def test_refinement_adds_a_number_of_cores_and_trials_of_both_sides(over_cores: 
 
     def plan(stage: int) -> dict[str, list[int]]:
         refinement = Refinement(target_width=1e-4, first_trials=4)
-        trials, _ = plan_stage(measured, stage, {STUDY: refinement}, {STUDY: "cpu_threads"}, {STUDY: 8})
-        return {cell.device: numbers for cell, numbers in trials.items()}
+        requests = plan_stage(measured, stage, {STUDY: refinement}, {STUDY: "cpu_threads"}, {STUDY: 8})
+        return {cell.device: numbers for cell, numbers in all_trials(requests).items()}
 
     assert plan(1) == {"cpu-8": [1, 2, 3, 4], "cuda": [1, 2, 3, 4]}
     assert plan(4) == {side: list(range(5, 17)) for side in ("cpu", "cpu-4", "cuda")}

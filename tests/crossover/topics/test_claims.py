@@ -14,6 +14,7 @@ import pytest
 from crossover.compare.cells import summarise
 from crossover.compare.crossovers import crossovers_of
 from crossover.compare.pairings import pairings
+from crossover.compare.refinement import all_trials
 from crossover.config.studies import Refinement
 from crossover.config.study import Study
 from crossover.errors import UserError
@@ -137,15 +138,16 @@ def test_both_cells_of_an_inconclusive_claim_about_times_get_more_trials(
     row: Row, spread: float, form: dict[str, Any], stage: int, added: list[int]
 ) -> None:
     refinement = Refinement(bisections=1, first_trials=2, extra_trials=4)
-    plan, why = trials_of_claims(
+    requests = trials_of_claims(
         claiming(form),
         pd.DataFrame(pair(row, 4.5, spread)),
         stage,
         {"disc_depth": refinement},
         {"disc_depth": 8},
     )
-    assert {cell.device: numbers for cell, numbers in plan.items()} == ({"cpu": added, "cuda": added} if added else {})
-    assert [decision["ratio"] for decision in why] == ([pytest.approx(4.5)] if added else [])
+    plan = {cell.device: numbers for cell, numbers in all_trials(requests).items()}
+    assert plan == ({"cpu": added, "cuda": added} if added else {})
+    assert [request.why["ratio"] for request in requests] == ([pytest.approx(4.5)] if added else [])
 
 
 def test_a_single_trial_has_a_value_but_no_interval(row: Row) -> None:

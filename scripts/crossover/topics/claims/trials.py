@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
 from crossover.compare.intervals import INCONCLUSIVE
+from crossover.compare.refinement import Request
 from crossover.config.claim_forms import RatioWithin
 from crossover.config.studies import Cell, Refinement
 from crossover.config.study import Study
@@ -24,14 +24,12 @@ def trials_of_claims(
     stage: int,
     refinements: Mapping[str, Refinement],
     trials: Mapping[str, int],
-) -> tuple[dict[Cell, list[int]], list[dict[str, Any]]]:
-    """The numbers of the trials that a stage adds to each cell of inconclusive claims about ratios, and its decisions.
+) -> list[Request]:
+    """The trials that a stage (from 1) adds for each inconclusive claim about a ratio, on each machine.
 
-    Stages are numbered from 1. There is a decision for each inconclusive claim and machine. `refinements` and `trials`
-    are by study.
+    `refinements` and `trials` are by study.
     """
-    wanted: dict[Cell, list[int]] = {}
-    decisions = []
+    requests = []
     for study, claim in ((of.name, claim) for of in studies.values() for claim in of.claims):
         form = claim.form
         if not isinstance(form, RatioWithin) or {form.of.metric, form.over.metric} <= DETERMINISTIC.keys():
@@ -40,7 +38,7 @@ def trials_of_claims(
         later_stages = dict(enumerate(refinement.trials_of_stages(trials[study]), refinement.bisections + 1))
         if stage not in later_stages:
             continue
-        numbers = [*range(refinement.first(trials[study]) + 1, later_stages[stage] + 1)]
+        numbers = {*range(refinement.first(trials[study]) + 1, later_stages[stage] + 1)}
         for machine, rows in on_all_cores(of_study(measurements, study)).groupby("machine"):
             try:
                 finding = check_ratio(form, study, rows, studies[study].steps_per_run)
@@ -48,15 +46,13 @@ def trials_of_claims(
                 continue
             if finding.verdict == INCONCLUSIVE:
                 sides = [first_row(pinned(rows, side.axes)) for side in (form.of, form.over)]
-                wanted |= {Cell(**{axis: side[axis] for axis in AXES}): numbers for side in sides}
-                decisions.append(
-                    {
-                        "study": study,
-                        "machine": machine,
-                        "claim": claim.statement,
-                        "ratio": finding.measured,
-                        "interval": (finding.low, finding.high),
-                        "decision": "add_trials",
-                    }
-                )
-    return wanted, decisions
+                why = {
+                    "study": study,
+                    "machine": machine,
+                    "claim": claim.statement,
+                    "ratio": finding.measured,
+                    "interval": (finding.low, finding.high),
+                    "decision": "add_trials",
+                }
+                requests.append(Request({Cell(**{axis: side[axis] for axis in AXES}): numbers for side in sides}, why))
+    return requests
