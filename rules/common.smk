@@ -8,7 +8,9 @@ from crossover.config.configuration import real_files
 from crossover.errors import one_line_errors
 from crossover.home import PACKAGE
 from crossover.plan.before_run import reference_files
-from crossover.plan.stages import planned_repeats, planned_trials
+from crossover.plan.stages import planned_repeats, trials_of_stages
+from crossover.tables.columns import Measurement
+from crossover.tables.rows import read_rows
 from snakemake.exceptions import IncompleteCheckpointException
 
 
@@ -65,6 +67,12 @@ def is_current(result):
 def get_trials_to_measure():
     """The trials of the first grid whose rows were missing or outdated when the run began."""
     return [trial for trial in PLAN.trials_of_grid if not all(map(is_current, PLAN.rows([trial])))]
+
+
+def get_earlier_rows():
+    """The readable rows of the first grid that exist, outdated or not."""
+    paths = [path for row in PLAN.rows(PLAN.trials_of_grid) if (path := Path(row)).is_file()]
+    return read_rows(paths, Measurement)[0]
 
 
 def get_dataset(result):
@@ -128,15 +136,22 @@ def get_rounds():
 
 def get_trials_of_stages(last):
     """The trials of the stages of refinement up to `last`, once those are planned."""
-    plans = [checkpoints.plan_refinement.get(stage=str(stage)).output.plan for stage in range(1, last + 1)]
+
+    def plan_of(stage):
+        return Path(checkpoints.plan_refinement.get(stage=str(stage)).output.plan) if stage <= last else None
+
     with one_line_errors():
-        return [trial for plan in plans for trial in planned_trials(Path(plan))]
+        return [*trials_of_stages(plan_of)]
 
 
 def get_rows_before_stage(wildcards):
-    """The rows from which a stage is planned: the first grid of the refined studies, and the earlier stages."""
+    """The rows from which a stage is planned: the first grid of the refined studies, and the earlier stages.
+
+    With `minutes`, the first grid is that of all studies, whose trials take a part of the time.
+    """
     _, next_round = get_rounds()
-    return next_round or PLAN.rows([*PLAN.refined_trials(), *get_trials_of_stages(int(wildcards.stage) - 1)])
+    first = PLAN.refined_trials() if PLAN.minutes is None else PLAN.trials_of_grid
+    return next_round or PLAN.rows([*first, *get_trials_of_stages(int(wildcards.stage) - 1)])
 
 
 def get_measured_rows(wildcards):

@@ -47,7 +47,7 @@ from crossover.machine.discovery import prefer_this_environment
 from crossover.machine.invocation import INVOCATION, hand_down_invocation, this_invocation
 from crossover.machine.lease import hand_down_gpus
 from crossover.machine.turns import hand_down_turns
-from crossover.plan.before_run import check_both_kinds, check_executor, notes_at_start
+from crossover.plan.before_run import budget_words, check_both_kinds, check_executor, notes_at_start
 from crossover.plan.snakemake_internals import Run
 from crossover.plan.terminal import Progress, failure_words
 from crossover.tables.run_tables import REPORT_FILES
@@ -136,6 +136,8 @@ onstart:
             check_both_kinds(PLAN.devices)
     if PROGRESS.measures() and not RUN.touches:
         with one_line_errors():
+            if PLAN.minutes is not None:
+                tell(budget_words(PLAN.minutes, PLAN.trials_of_grid, get_earlier_rows()))
             for note in notes_at_start(CONFIG, MACHINE, COUNTERS, local=RUN.is_local):
                 tell(f"Note: {note}")
             check_executor(CONFIG, MACHINE, local=RUN.is_local)

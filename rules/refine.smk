@@ -30,6 +30,8 @@ checkpoint plan_refinement:
         **PLAN.refinement_params,
         code=get_analysis_code(),
         several_hosts=SEVERAL_HOSTS,
+        minutes=PLAN.minutes,
+        repeats=0 if PLAN.minutes is None else PLAN.repeats,
     message:
         "Planning stage {wildcards.stage} of the refinement of crossovers"
     script:
@@ -49,6 +51,7 @@ checkpoint plan_repeats:
     threads: JOBS.share
     params:
         code=get_analysis_code(),
+        minutes=PLAN.minutes,
     message:
         "Looking for disturbed trials to measure again"
     script:

@@ -4,6 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crossover.compare.budget import fit_stage
 from crossover.compare.refinement import all_trials, plan_stage
 from crossover.config.studies import Refinement
 from crossover.config.study import Study, study_of
@@ -11,10 +15,14 @@ from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.plan.stages import write_stage
 from crossover.tables.guards import check_environments
-from crossover.tables.rows import collect_rows
+from crossover.tables.rows import collect_rows, disturbed_trials
+from crossover.tables.trial_times import TrialTimes
 from crossover.topics.claims.trials import trials_of_claims
 
 snakemake: Any  # injected by Snakemake
+
+REPEATS_SHARE = 0.25
+"""Largest share of the time left that a stage keeps for repeats of disturbed trials."""
 
 
 def plan_refinement(
@@ -24,17 +32,34 @@ def plan_refinement(
     studies: Mapping[str, Study],
     trials: Mapping[str, int],
     several_hosts: bool,
+    minutes: float | None,
+    repeats: int,
     path_to_plan: Path,
 ) -> None:
-    """Write the trials that a stage adds, and the reason for each series and claim, as JSON."""
+    """Write the trials that a stage adds, and the reason for each series and claim, as JSON.
+
+    With `minutes`, it adds only what fits into the time left, of which some is kept for repeats of disturbed trials.
+    """
     rows = collect_rows(paths_to_rows)
     check_environments(rows, several_hosts)
-    measurements = rows.to_pandas()
+    measurements = rows.filter(pc.is_in(rows["study"], pa.array([*studies]))).to_pandas()
     x_axes = {name: study.x_axis for name, study in studies.items()}
     candidates = {name: study for name, study in studies.items() if study.candidates}
     requests = plan_stage(measurements, stage, refinements, x_axes, trials, candidates)
     requests += trials_of_claims(studies, measurements, stage, refinements, trials)
-    write_stage(path_to_plan, stage, all_trials(requests), [request.why for request in requests])
+    why = [request.why for request in requests]
+    if minutes is None:
+        write_stage(path_to_plan, stage, all_trials(requests), why)
+        return
+    times = TrialTimes.of(rows)
+    left_s = times.left_s(minutes)
+    if repeats:
+        disturbed = ((cell, len(numbers)) for cell, numbers in disturbed_trials(rows).items())
+        left_s -= min(sum(count * times.cost_s(cell) for cell, count in disturbed), max(left_s, 0) * REPEATS_SHARE)
+    fitted = fit_stage(requests, times.by_cell, times.cost_s, left_s)
+    stages = max(spec.bisections + len(spec.trials_of_stages(trials[study])) for study, spec in refinements.items())
+    is_last = not fitted.trials and (fitted.is_cut or stage >= stages)
+    write_stage(path_to_plan, stage, fitted.trials, why, fitted.note(left_s), is_last)
 
 
 if __name__ == "__main__":
@@ -46,5 +71,7 @@ if __name__ == "__main__":
             studies={name: study_of(values) for name, values in snakemake.params.studies.items()},
             trials=snakemake.params.trials,
             several_hosts=snakemake.params.several_hosts,
+            minutes=snakemake.params.minutes,
+            repeats=snakemake.params.repeats,
             path_to_plan=Path(snakemake.output.plan),
         )

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,18 @@ from crossover.plan.stages import REST, SAMPLE, write_stage
 from crossover.reading import check_readable
 from crossover.tables.columns import Measurement
 from crossover.tables.rows import disturbed_trials, joined, latest_repeats, read_rows
+from crossover.tables.trial_times import TrialTimes
 
 snakemake: Any  # injected by Snakemake
 
 
-def plan_repeats(paths_to_rows: Sequence[Path], repeat: int, part: str, path_to_plan: Path) -> None:
+def plan_repeats(
+    paths_to_rows: Sequence[Path], repeat: int, part: str, minutes: float | None, path_to_plan: Path
+) -> None:
     """Write the disturbed trials to measure again, and their flags, as JSON: a sample of them, or the rest.
 
-    Once most of the latest repeats were disturbed again, repeats do not help, and the plan is empty.
+    Once most of the latest repeats were disturbed again, repeats do not help, and the plan is empty. With `minutes`, it
+    has only those that fit into the time left.
     """
     rows, errors = read_rows(paths_to_rows, Measurement)
     check_readable(errors)
@@ -35,6 +40,13 @@ def plan_repeats(paths_to_rows: Sequence[Path], repeat: int, part: str, path_to_
     else:
         size = min(SAMPLE, len(trials))
         trials = [trials[place * len(trials) // size] for place in range(size)]
+    if minutes is not None and trials:
+        times = TrialTimes.of(rows)
+        ends_s = accumulate(times.cost_s(cell) for cell, _, _ in trials)
+        fitting = [trial for trial, end_s in zip(trials, ends_s, strict=True) if end_s <= times.left_s(minutes)]
+        if lacking := len(trials) - len(fitting):
+            note = f"No time is left to measure {lacking} disturbed trial{'' if lacking == 1 else 's'} again."
+        trials = fitting
     planned: dict[Cell, list[int]] = defaultdict(list)
     for cell, trial, _ in trials:
         planned[cell].append(trial)
@@ -48,5 +60,6 @@ if __name__ == "__main__":
             paths_to_rows=[Path(path) for path in snakemake.input.rows],
             repeat=int(snakemake.wildcards.repeat),
             part=snakemake.wildcards.part,
+            minutes=snakemake.params.minutes,
             path_to_plan=Path(snakemake.output.plan),
         )

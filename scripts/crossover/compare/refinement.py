@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,7 +51,7 @@ class Plan:
 class Request:
     """The trials that a stage adds for a crossover or a claim."""
 
-    trials: Mapping[Cell, Set[int]]
+    trials: Mapping[Cell, set[int]]
     """Numbers of the trials, also of those that were measured before."""
     why: Mapping[str, Any]
     """The decision, for the stage's file."""
@@ -87,7 +87,8 @@ def plan_refinement(
        if the interval is unknown or wider than the target. Without a bracket, it does so at sizes without a significant
        difference and their neighbours. If the run started with single trials and has more than two, a stage of second
        trials comes before.
-    3. The last stage adds `extra_trials` at the sizes of a bracket if the interval is unknown or wider than the target.
+    3. The next stage adds `extra_trials` at the sizes of a bracket if the interval is unknown or wider than the target.
+       Further ones double the number of trials there, `doublings` times.
 
     At a stair, the interval is the whole bracket, which trials at its ends cannot narrow. Stages 2 and 3 then halve the
     bracket instead, if the run has `bisections`.
@@ -97,7 +98,7 @@ def plan_refinement(
     """
     if stage <= refinement.bisections:
         return _bisect(crossover, measured, granularity, sizes)
-    targets = refinement.trials_of_stages(trials)
+    targets = refinement.trials_at_crossover(trials)
     number = stage - refinement.bisections - 1
     if number >= len(targets):
         return Plan("done")

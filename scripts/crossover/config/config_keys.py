@@ -23,6 +23,7 @@ from crossover.config.key_types import (
     EachOnce,
     Flag,
     Matching,
+    Minutes,
     Mode,
     NodeClassName,
     OneOrSeveral,
@@ -296,6 +297,12 @@ class ConfigKeys:
         description="Number of trials of each cell, each in its own process, in interleaved rounds. In a study of "
         "crossovers, cells on which no crossover depends may get fewer (see `first_trials`). Null takes the preset's "
         f"({', '.join(f'{name} {preset.trials}' for name, preset in PRESETS.items())}).",
+    )
+    minutes: Minutes | None = Field(
+        default=None,
+        description="Time that the run should take, in minutes; null for no limit. The first grid is measured in any "
+        "case. Then refinement adds trials where a crossover's interval is widest relative to `target_width`, until "
+        "the time is used up or all are as narrow as that. Trainings and searches come on top.",
     )
     seed: Seed = Field(
         default=0,

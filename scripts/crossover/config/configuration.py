@@ -25,6 +25,9 @@ from crossover.text import listed
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
 """Folders of the workflow itself, in which results are not allowed."""
 
+DOUBLINGS = 6
+"""Doublings of the trials at a crossover in a run with `minutes`, which the time usually ends before."""
+
 
 def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     """Read and check a config, in which later layers override earlier ones, and its studies; raises UserError."""
@@ -115,6 +118,8 @@ def _with_preset(keys: ConfigKeys) -> tuple[str, Effort, Refinement, int]:
     preset = PRESETS[name]
     if keys.trials is not None and preset.refinement.first_trials == 1:
         refined = {"first_trials": keys.trials, **refined}  # a preset of single trials adds few others
+    if keys.minutes is not None:
+        refined = {"doublings": DOUBLINGS, **refined}
     return name, replace(preset.effort, **numbers), replace(preset.refinement, **refined), keys.trials or preset.trials
 
 

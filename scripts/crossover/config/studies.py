@@ -136,6 +136,13 @@ class Refinement:
             "one device.",
         },
     )
+    doublings: int = number(
+        0,
+        "Further stages, each of which doubles the number of trials at the sizes within and at the ends of the bracket "
+        "of a crossover whose interval is still wider than `target_width`. With `minutes`, the default is 6.",
+        ge=0,
+        le=10,
+    )
     first_trials: int = number(
         3,
         "Number of initial trials of every size. The remaining `trials` go to the sizes on which a crossover depends, "
@@ -157,6 +164,12 @@ class Refinement:
         second = (2,) if self.first_trials == 1 and trials > 2 else ()
         stages = (*second, trials) if self.first_trials < trials else ()
         return (*stages, trials + self.extra_trials) if self.extra_trials else stages
+
+    def trials_at_crossover(self, trials: int) -> tuple[int, ...]:
+        """Like `trials_of_stages`, with the stages of `doublings`, which only crossovers have."""
+        stages = self.trials_of_stages(trials)
+        most = max(stages, default=self.first(trials))
+        return (*stages, *(most * 2**number for number in range(1, self.doublings + 1)))
 
 
 @dataclass(frozen=True)

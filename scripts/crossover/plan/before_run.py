@@ -7,6 +7,8 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
 from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin
 from crossover.config.config_keys import Configuration
 from crossover.config.study import Study, check_any_for
@@ -19,10 +21,11 @@ from crossover.machine.threads import physical_cores, usable_cpus
 from crossover.machine.trust import others_disturb
 from crossover.machine.turns import turn_of_others
 from crossover.plan.jobs import resources_of
-from crossover.plan.run_plan import Classes
+from crossover.plan.run_plan import Classes, Trial
 from crossover.reading import read_json
 from crossover.tables.reference_files import FACTS_FILE, read_facts
 from crossover.tables.registry import claim_metrics
+from crossover.tables.trial_times import KEPT_S, TrialTimes
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 """If a class sets one of these resources, all classes must, since a rule's resource replaces the profile's value."""
@@ -156,6 +159,21 @@ def notes_at_start(config: Configuration, machine: Machine, before: Counters, lo
         yield load
     if local and (holder := turn_of_others(os.environ)):
         yield f"trials wait for their turn on this host, which is used by {holder}"
+
+
+def budget_words(minutes: float, trials: Sequence[Trial], rows: pa.Table) -> str:
+    """The budget of a run, and what its first grid of `trials` will leave of it by the rows of earlier trials."""
+    budget = f"Budget: {minutes:g} min, of which {KEPT_S:.0f} s are kept for start, peak rates, analysis and report"
+    if not rows.num_rows:
+        return f"{budget}; the {len(trials)} trials of the first grid are measured in any case"
+    times = TrialTimes.of(rows)
+    missing = (cell for cell, trial in trials if trial not in times.by_cell.get(cell, ()))
+    grid_s = times.used_s + sum(map(times.cost_s, missing))
+    left_s = 60 * minutes - KEPT_S - grid_s
+    leaves = f"about {left_s / 60:.1f} min" if left_s > 0 else "nothing"
+    return (
+        f"{budget}; by earlier rows, the first grid takes {grid_s / 60:.1f} min, which leaves {leaves} for refinement"
+    )
 
 
 def load_by_others(before: Counters, after: Counters) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from crossover.config.study import Study, study_of
 from crossover.files import atomic_path
-from crossover.plan.stages import path_of_row, planned_repeats, planned_trials
+from crossover.plan.stages import path_of_row, planned_repeats, trials_of_stages
 from crossover.reading import UnreadableError, read_json
 
 
@@ -65,9 +65,12 @@ def planned_rows(plan: Plan, results: Path) -> list[Path]:
     """Paths of the rows planned so far: those of the first grid and of each stage of refinement."""
     cells = Path(plan.config["results"]) / "cells"
     rows = [Path(row).relative_to(cells) for row in plan.rows]
-    for stage in results.glob("refinement/stage-*.json"):
-        planned = [(cell, trial) for cell, trial in planned_trials(stage) if cell.study in plan.studies]
-        rows += [path_of_row(cell, trial) for cell, trial in planned]
+
+    def plan_of(stage: int) -> Path | None:
+        file = results / "refinement" / f"stage-{stage}.json"
+        return file if file.is_file() else None
+
+    rows += [path_of_row(cell, trial) for cell, trial in trials_of_stages(plan_of) if cell.study in plan.studies]
     return [results / "cells" / row for row in dict.fromkeys(rows)]
 
 

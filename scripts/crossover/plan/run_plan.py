@@ -46,6 +46,8 @@ class RunPlan:
     repeats: int = 0
     """Maximum number of repeats of a disturbed trial."""
     classes: Classes | None = None
+    minutes: float | None = None
+    """Time that the run should take; None for no limit."""
 
     @classmethod
     def of(cls, config: Configuration, devices: tuple[str, ...]) -> RunPlan:
@@ -59,6 +61,7 @@ class RunPlan:
             refinement=config.refinement,
             repeats=config.keys.repeat_disturbed,
             classes=config.keys.cluster.classes,
+            minutes=config.keys.minutes,
         )
 
     @classmethod

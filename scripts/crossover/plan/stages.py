@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def stages_of(study: Study, devices: Sequence[str], run: Refinement, trials: int
     refinement = refinement_on(study, devices, run)
     if refinement is None:
         return 0
-    return refinement.bisections + len(refinement.trials_of_stages(trials))
+    return refinement.bisections + len(refinement.trials_at_crossover(trials))
 
 
 def path_of_row(cell: Cell, trial: int, repeat: int = 0) -> Path:
@@ -82,17 +83,32 @@ def write_stage(
     trials: Mapping[Cell, Sequence[int]],
     why: Sequence[Mapping[str, Any]],
     note: str | None = None,
+    is_last: bool = False,
 ) -> None:
     """Write the plan of a stage, or of a repeat, atomically as JSON.
 
     `why` has the reasons: those of a stage by series or claim, or the flags of each trial to repeat. `note` is a
-    sentence for the terminal.
+    sentence for the terminal. After a stage that `is_last`, no other is planned.
     """
     cells = [{**cell.values, "trials": list(numbers)} for cell, numbers in trials.items()]
     with atomic_path(path) as temporary:
         temporary.write_text(
-            json.dumps({"stage": stage, "cells": cells, "why": why, "note": note}, indent=2) + "\n", encoding="utf-8"
+            json.dumps({"stage": stage, "cells": cells, "why": why, "note": note, "is_last": is_last}, indent=2) + "\n",
+            encoding="utf-8",
         )
+
+
+def trials_of_stages(plan_of: Callable[[int], Path | None]) -> Iterator[tuple[Cell, int]]:
+    """The trials in the plans of the stages so far; raises UserError for another file.
+
+    `plan_of` finds the plan of a stage; None ends the stages, and so does a plan that is the last.
+    """
+    for stage in count(1):
+        if (plan := plan_of(stage)) is None:
+            return
+        yield from planned_trials(plan)
+        if read_json(plan, "plan").get("is_last"):
+            return
 
 
 def planned_trials(path: Path) -> list[tuple[Cell, int]]:

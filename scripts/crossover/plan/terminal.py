@@ -214,9 +214,9 @@ class Progress(logging.Handler):
         if added := _added_trials(plan):
             self._added += added
             self._last_step = -1
-            self._say(ADDING[rule].format(_with_noun(added, "trial")))
-        if note := _note_of(plan):
-            self._say(note)
+        words = ADDING[rule].format(_with_noun(added, "trial")) if added else None
+        if said := " ".join(filter(None, (words, _note_of(plan)))):
+            self._say(said)
 
     def tells(self, record: logging.LogRecord) -> bool:
         """Whether to show a record. Errors of jobs that were stopped are not shown."""
@@ -280,7 +280,7 @@ def _added_trials(plan: Path) -> int:
 
 
 def _note_of(plan: Path) -> str | None:
-    """The sentence in the plan of a repeat; None without one, or for a plan that cannot be read."""
+    """The sentence in the plan of a stage or a repeat; None without one, or for a plan that cannot be read."""
     try:
         note: str | None = read_json(plan, "plan").get("note")
     except (UserError, AttributeError):

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from crossover.config.claim_forms import RatioWithin, SameQuality, selects
-from crossover.config.configuration import read_configuration, real_files
+from crossover.config.configuration import DOUBLINGS, read_configuration, real_files
 from crossover.config.layers import read_layers
 from crossover.config.studies import PRESETS, Effort
 from crossover.config.words import DEVICES
@@ -120,6 +120,27 @@ def test_the_message_names_the_layer_that_set_the_value(folder: Any) -> None:
     assert error_line(lambda: folder.read({"seed": 1}, trials=-1)).startswith("config.yaml: trials: -1")
     assert error_line(lambda: folder.read(entries=["trials=many"])).startswith("--config: trials: 'many'")
     assert error_line(lambda: folder.read({"effort": {"warmup_max_s": 0.1}})).startswith("override.yaml: effort.")
+
+
+@pytest.mark.parametrize("minutes", [0, -1, "five", 10_001, [5]])
+def test_minutes_that_are_no_time_are_reported_in_one_line(folder: Any, minutes: Any) -> None:
+    text = error_line(lambda: folder.read({"minutes": minutes}))
+    assert text.startswith(f"override.yaml: minutes: {minutes!r} is not allowed; allowed: ")
+
+
+@pytest.mark.parametrize(
+    ("keys", "doublings"),
+    [
+        ({}, 0),
+        ({"minutes": 0.5}, DOUBLINGS),
+        ({"minutes": 5, "effort": "quick"}, DOUBLINGS),
+        ({"minutes": 5, "effort": {"refinement": {"doublings": 1}}}, 1),
+    ],
+)
+def test_with_minutes_refinement_has_further_stages(folder: Any, keys: dict[str, Any], doublings: int) -> None:
+    config = folder.read(keys)
+    assert config.refinement.doublings == doublings
+    assert folder.read(**config.complete).complete == config.complete
 
 
 def test_overrides_replace_keys_of_a_study(folder: Any) -> None:

@@ -5,16 +5,21 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from crossover.config.studies import Cell
+from crossover.config.words import AXES
 from crossover.errors import UserError
 from crossover.machine.counters import CpuTicks, read_counters
 from crossover.machine.threads import usable_cpus
 from crossover.plan.before_run import (
+    budget_words,
     check_both_kinds,
     check_classes,
     check_device_list,
@@ -26,6 +31,7 @@ from crossover.plan.before_run import (
     reference_files,
     reference_folders,
 )
+from crossover.tables.columns import arrow_schema
 from crossover.tables.reference_files import Facts, write_facts
 from plans import CLASSES, HERE, KNOWN_NODES, ROOT, UNKNOWN_NODES, configured
 
@@ -48,6 +54,22 @@ def test_load_by_others_before_the_run_is_reported(others_ticks: int, cpus: str 
     ticks = CpuTicks(count, 100 * count, others_ticks + 50, 0, process=50, children=0)
     note = load_by_others(before, replace(before, monotonic_s=1.0, ticks=ticks))
     assert (note and note.partition(";")[0]) == (cpus and f"load by others: {cpus} of {count} CPUs busy")
+
+
+def test_the_budget_says_what_the_first_grid_leaves(row: Callable[..., dict[str, Any]]) -> None:
+    """One of three trials was measured, in 30 s; the others are expected to take as long."""
+    kept = "of which 45 s are kept for start, peak rates, analysis and report"
+    measured = row(trial=1, started_at="2026-01-01T00:00:00.000+00:00", spent_s='{"warm-up and timing": 30.0}')
+    cell = Cell(**{axis: measured[axis] for axis in AXES if axis in measured})
+    trials = [(cell, trial) for trial in (1, 2, 3)]
+
+    def words(minutes: float, *rows: dict[str, Any]) -> str:
+        return budget_words(minutes, trials, pa.Table.from_pylist([*rows], schema=arrow_schema()))
+
+    assert words(5) == f"Budget: 5 min, {kept}; the 3 trials of the first grid are measured in any case"
+    known = f"{kept}; by earlier rows, the first grid takes 1.5 min, which leaves"
+    assert words(5, measured) == f"Budget: 5 min, {known} about 2.8 min for refinement"
+    assert words(0.5, measured) == f"Budget: 0.5 min, {known} nothing for refinement"
 
 
 def test_the_note_on_a_gpu_is_for_those_who_did_not_choose_the_devices() -> None:

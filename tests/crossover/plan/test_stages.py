@@ -12,6 +12,7 @@ from crossover.plan.stages import (
     planned_trials,
     refinement_on,
     stages_of,
+    trials_of_stages,
     write_stage,
 )
 
@@ -38,6 +39,23 @@ def test_stages_are_bisections_and_increments_of_trials() -> None:
     assert stages_of(STUDY, BOTH, replace(RUN, extra_trials=0), 8) == 3
     assert stages_of(STUDY, BOTH, replace(RUN, bisections=0), 8) == 2
     assert stages_of(STUDY, BOTH, replace(RUN, bisections=0, extra_trials=0), 3) == 0
+
+
+def test_doublings_are_further_stages() -> None:
+    doubling = replace(RUN, doublings=2)
+    assert stages_of(STUDY, BOTH, doubling, 8) == 4 + 2
+    assert doubling.trials_at_crossover(8) == (8, 11, 22, 44)
+    assert replace(doubling, extra_trials=0).trials_at_crossover(4) == (8, 16)  # all of the trials come first
+
+
+@pytest.mark.parametrize(("last", "trials"), [(None, [1, 2, 3]), (2, [1, 2])])
+def test_stages_end_with_the_last_one_even_if_an_earlier_run_had_more(
+    tmp_path: Path, last: int | None, trials: list[int]
+) -> None:
+    for stage in (1, 2, 3):
+        write_stage(tmp_path / f"{stage}.json", stage, {CELL: [stage]}, [], is_last=stage == last)
+    planned = trials_of_stages(lambda stage: tmp_path / f"{stage}.json" if stage <= 3 else None)
+    assert [*planned] == [(CELL, trial) for trial in trials]
 
 
 @pytest.mark.parametrize(

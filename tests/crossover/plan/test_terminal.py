@@ -87,7 +87,7 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
     stage, repeat = tmp_path / "refinement" / "stage-1.json", tmp_path / "repeats" / "repeat-1.json"
     stage.parent.mkdir()
     repeat.parent.mkdir()
-    write_stage(stage, 1, {CELL: [3, 4, 5, 6]}, [])
+    write_stage(stage, 1, {CELL: [3, 4, 5, 6]}, [], "They take long.")
     write_stage(repeat, 1, {CELL: [2]}, [])
     row = tmp_path / "cells" / path_of_row(CELL, 3)  # as after an interrupted run
     row.parent.mkdir(parents=True)
@@ -99,7 +99,7 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
     assert run.said[-1] == "Measured 2 of 2 trials, before what refinement adds."
     run.job(3, "plan_refinement", 1, output=str(stage))
     run.job(4, seconds=59)
-    assert run.said[-2:] == ["Refinement adds 3 trials.", "Measured 3 of 5 trials; about 2 min left."]
+    assert run.said[-2:] == ["Refinement adds 3 trials. They take long.", "Measured 3 of 5 trials; about 2 min left."]
     for number in (5, 6):
         run.job(number, seconds=60)
     run.job(7, "plan_repeats", 1, output=str(repeat))
