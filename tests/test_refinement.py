@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -43,11 +44,15 @@ pq.write_table(table.set_column(index, table.schema.field(index), pa.array([job[
 Row = Callable[..., dict[str, Any]]
 Trial = tuple[int, str, int]
 """Size, device and number."""
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 TARGET = "results/measurements.parquet"
 
 
 class MadeUp(WorkflowCopy):
-    """A workflow with prepared rows: CPU and GPU take the same time at size 100, trials are 2 % apart."""
+    """A workflow with prepared rows: CPU and GPU take the same time at size 100, trials are 2 % apart.
+
+    A trial takes 10 s, and each starts when the one before it ends, by size, device and number.
+    """
 
     def __init__(self, path: Path, row: Row) -> None:
         super().__init__(path)
@@ -58,15 +63,18 @@ class MadeUp(WorkflowCopy):
         self.config(studies=["linear_stack"], trials=2, devices=["cpu", "cuda"], cluster={"check_devices": False})
         refinement = {"bisections": 1, "extra_trials": 1, "target_width": 0.02}
         self.config(effort={"refinement": refinement})
-        for size, device in product((50, 77, 120, 141, 400), ("cpu", "cuda")):
+        for size, device in product((50, 400, 141, 77, 120), ("cpu", "cuda")):
             self.make(row, {"cpu": 1e-6 * size, "cuda": 1e-4}[device], size=size, device=device)
         self.put((50, 400))
 
     def make(self, row: Row, time_s: float, **names: Any) -> None:
         for trial in (1, 2, 3):
+            began = BEGAN + timedelta(seconds=10 * len(list((self.path / "made").iterdir())))
             values = row(
                 **{"study": "linear_stack", "workload": "linear_stack", **names},
                 trial=trial,
+                started_at=began.isoformat(),
+                spent_s='{"warm-up and timing": 10}',
                 step_time_s=time_s * (1.02 if trial == 2 else 1),
                 schema_version=Measurement.schema_version,
                 code_key=code_of("trial", "linear_stack").key,
@@ -148,3 +156,28 @@ def test_the_bracket_is_refined_and_a_failed_trial_is_measured_by_the_next_run(t
     assert set(workflow.measured()) == on_both(120, 1, 2)
     assert sorted(size for size, device in workflow.trials() if device == "cpu") == [50, 77, 120, 400]
     assert len(list((workflow.path / "results/cells").rglob("size-141/*/*.parquet"))) == 6
+
+
+@pytest.mark.slow
+def test_a_run_with_minutes_ends_in_time_and_goes_on_with_more(tmp_path: Path, row: Row) -> None:
+    """The first grid takes 110 s with its gaps, a further trial 20 s, and 45 s are kept for the report.
+
+    Of 4 min, 85 s are left, in which the four trials of a new size fit. These take 60 s more, and the next stage needs
+    80 s, which it gets of 6 min.
+    """
+    workflow = MadeUp(tmp_path / "workflow", row)
+    refinement = {"bisections": 1, "extra_trials": 1, "target_width": 0.02, "doublings": 0}
+    workflow.config(effort={"refinement": refinement}, repeat_disturbed=1)
+    output = workflow.run(TARGET, "--config", "minutes=4")
+    assert "Budget: 4 min" in output
+    assert "by earlier rows, the first grid takes 1.8 min, which leaves about 1.4 min for refinement" in output
+    assert "Refinement adds 4 trials. They take about 1.3 of the 1.4 min left." in output
+    assert "No time is left for more trials." in output
+    assert set(workflow.measured()) == on_both(141, 1, 2)
+    assert [plan["is_last"] for plan in workflow.plans()] == [False, True]
+    assert workflow.would_run(TARGET, "--config", "minutes=4") == Counter()
+
+    output = workflow.run(TARGET, "--config", "minutes=6")
+    assert "Refinement adds 4 trials. They take about 1.3 of the 2.4 min left; expected: ±" in output
+    assert set(workflow.measured()) == on_both(50, 3) | on_both(141, 3)
+    assert decisions(workflow) == ["bisect", "add_trials"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from best_coverage import NO_DEVICE, best_cases, best_coverage_rows
-from crossover_coverage import INSIDE, cases, coverage_rows, spread_cases, stair_cases
+from crossover_coverage import INSIDE, cases, coverage_rows, spread_cases, stair_cases, timed_cases
 from simulation import simulate_cases, simulation_options
 
 from crossover.tables.frames import write_csv
@@ -18,10 +18,12 @@ def main(arguments: list[str]) -> None:
     coverage = simulate_cases(coverage_rows, cases(), options)
     spreads = simulate_cases(coverage_rows, spread_cases(), options)
     stairs = simulate_cases(coverage_rows, stair_cases(), options)
+    timed = simulate_cases(coverage_rows, timed_cases(), options)
     best = simulate_cases(best_coverage_rows, best_cases(), options)
     write_csv(coverage, options.output)
     write_csv(spreads, options.output.with_name(f"spread_{options.output.name}"))
     write_csv(stairs, options.output.with_name(f"stair_{options.output.name}"))
+    write_csv(timed, options.output.with_name(f"timed_{options.output.name}"))
     write_csv(best, options.output.with_name(f"best_{options.output.name}"))
     inside, claimed = coverage["crossing"] == INSIDE, coverage["status"].isin(CROSSINGS)
     columns, axes = ["share", "coverage", "half_width", "error"], ["spread", "effort", "crossing"]
@@ -44,6 +46,9 @@ def main(arguments: list[str]) -> None:
     shares = ours["share"].where(ours["status"].isin(CROSSINGS), 0).groupby([ours[axis] for axis in axes], sort=False)
     print("Crossings that are not there: share of simulations that found one")
     print(shares.sum().unstack("crossing").drop(columns=INSIDE).round(3).to_string())
+    print("\nRuns with `minutes`, with a crossover within the range")
+    found = timed[(timed["method"] == "ours") & (timed["status"] == "bracketed")]
+    print(found.groupby(["spread", "effort", "minutes"], sort=False)[columns].mean().round(3).to_string())
     bracketed = best[best["status"] == "bracketed"].groupby(["differ", "candidates", "effort", "method"])[columns]
     print("\nDevices at their best\n", bracketed.mean().round(3).to_string(), "\n", sep="")
     print("Candidates and devices that all take the same time: share of each status")

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from simulation import KINKS, NOISES, SHAPES, SPREADS, STAIRS, STEPS, Machine, crossing_at, true_crossings
 
+from crossover.compare.budget import fit_stage
 from crossover.compare.crossover import Crossover, crossover_of
 from crossover.compare.crossover_curve import advantages_of_cells
 from crossover.compare.intervals import Floats
-from crossover.compare.refinement import plan_refinement
-from crossover.config.studies import PRESETS, Refinement
+from crossover.compare.refinement import Request, half_width, plan_refinement
+from crossover.config.configuration import DOUBLINGS
+from crossover.config.studies import PRESETS, Cell, Refinement
+from crossover.tables.trial_times import KEPT_S
 
 SMALLEST = 8
 SPAN = 260
@@ -34,6 +37,10 @@ NONE: Floats = np.empty(0)
 RESAMPLES = 200
 
 EFFORTS = ("quick", "default")
+
+MINUTES = (3.0, 5.0, 15.0)
+TRIAL_S = 2.7
+"""Time of a trial, with the gap before it, as in a default run on an H100 host."""
 
 Samples = Mapping[float, tuple[Floats, Floats]]
 """ln(seconds) by size in ascending order, of shape (trials, samples): the baseline's, the contender's."""
@@ -54,6 +61,8 @@ class Case:
     """Factor between neighbouring sizes of the first grid."""
     spread: str = "2 to 10 %"
     """One of SPREADS."""
+    minutes: float | None = field(default=None, repr=False)
+    """The run's `minutes`. All have the same curves and noise, since `repr` seeds them."""
 
 
 def cases() -> list[Case]:
@@ -82,6 +91,19 @@ def stair_cases() -> list[Case]:
         for effort in EFFORTS
         for crossing in (INSIDE, AT_SIZE)
     ]
+
+
+def timed_cases() -> list[Case]:
+    """Runs with `minutes`, from those that leave little for refinement to those that measure all that is asked."""
+    smooth = [Case(INSIDE, shape, effort, minutes=m) for shape in SHAPES for effort in EFFORTS for m in MINUTES]
+    drifting = [
+        Case(INSIDE, shape, effort, spread=spread, minutes=m)
+        for shape in STEEP_AND_SHALLOW
+        for spread in ("25 %", "drift of each side")
+        for effort in EFFORTS
+        for m in MINUTES
+    ]
+    return smooth + drifting + [Case(TIE, "", effort, minutes=m) for effort in EFFORTS for m in MINUTES]
 
 
 def first_grid(factor: float) -> list[int]:
@@ -118,6 +140,38 @@ def refine(machine: Machine, sizes: Sequence[int], trials: int, refinement: Refi
         for wanted in {*plan.trials.values()}:
             machine.measure([*plan.trials], wanted)
         if plan.sizes or plan.trials:
+            crossover = crossover_of(advantages_of_cells(medians(machine.samples)))
+        history.append(crossover)
+    return history
+
+
+def refine_in_time(
+    machine: Machine, sizes: Sequence[int], trials: int, refinement: Refinement, minutes: float
+) -> list[Crossover]:
+    """Like `refine`, with what fits into the time if each trial takes `TRIAL_S`."""
+    first = refinement.first(trials)
+    machine.measure(sizes, first)
+    crossover = crossover_of(advantages_of_cells(medians(machine.samples)))
+    history = [crossover]
+    for stage in range(1, refinement.bisections + len(refinement.trials_at_crossover(trials)) + 1):
+        plan = plan_refinement(crossover, {round(size) for size in machine.samples}, stage, trials, refinement)
+        measured = {
+            Cell("", "", "", 1, "fp32", "eager", round(size), side): range(1, len(samples) + 1)
+            for size, sides in machine.samples.items()
+            for side, samples in zip(("cpu", "cuda"), sides, strict=True)
+        }
+        wanted = {
+            Cell("", "", "", 1, "fp32", "eager", size, side): {*numbers}
+            for size, numbers in plan.numbers(first).items()
+            for side in ("cpu", "cuda")
+        }
+        request = Request(wanted, {"study": "", "half_width": half_width(crossover, float)}, refinement.target_width)
+        left_s = 60 * minutes - KEPT_S - TRIAL_S * sum(map(len, measured.values()))
+        fitted = fit_stage([request], measured, lambda _: TRIAL_S, left_s)
+        totals = {cell.size: max(numbers) for cell, numbers in fitted.trials.items()}
+        for total in sorted({*totals.values()}):
+            machine.measure([size for size in totals if totals[size] == total], total)
+        if fitted.trials:
             crossover = crossover_of(advantages_of_cells(medians(machine.samples)))
         history.append(crossover)
     return history
@@ -169,7 +223,12 @@ def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
         advantage, true = advantage_of(case, generator)
         machine = Machine(advantage, NOISES[number % len(NOISES)], generator, spread=SPREADS[case.spread])
         preset = PRESETS[case.effort]
-        history = refine(machine, first_grid(case.factor), preset.trials, preset.refinement)
+        grid = first_grid(case.factor)
+        if case.minutes is None:
+            history = refine(machine, grid, preset.trials, preset.refinement)
+        else:
+            further = replace(preset.refinement, doublings=DOUBLINGS)
+            history = refine_in_time(machine, grid, preset.trials, further, case.minutes)
         if len(true) and (drift := machine.mean_drift):
             true = true_crossings(lambda n, add=drift, of=advantage: of(n) + add, float(np.median(true)))
         grown = history[preset.refinement.bisections]
