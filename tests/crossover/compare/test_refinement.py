@@ -133,6 +133,21 @@ def test_at_a_stair_the_last_stages_halve_the_bracket(
     assert plan_refinement(crossover, {10, 100, 400}, stage, 8, refinement) == expected
 
 
+@pytest.mark.parametrize(
+    ("low", "stage", "expected"),
+    [
+        (150.0, 2, Plan("add_trials", trials={100: 16, 400: 16})),
+        (150.0, 3, Plan("add_trials", trials={100: 32, 400: 32})),
+        (150.0, 4, Plan("add_trials", trials={100: 64, 400: 64})),
+        (199.0, 4, Plan("narrow_enough")),
+        (150.0, 5, Plan("done")),
+    ],
+)
+def test_doublings_add_as_many_trials_as_there_are_at_a_wide_interval(low: float, stage: int, expected: Plan) -> None:
+    crossover = Crossover("bracketed", size=200.0, low=low, high=201.0, bracket=(100.0, 400.0), roots=(200.0,))
+    assert plan_refinement(crossover, {10, 100, 400}, stage, 8, Refinement(bisections=0, doublings=2)) == expected
+
+
 def test_a_bracket_without_a_size_inside_gets_trials_at_a_stair() -> None:
     crossover = Crossover("bracketed", size=200.0, low=100.0, high=400.0, bracket=(100.0, 400.0), roots=(200.0,))
     assert plan_refinement(crossover, {100, 400}, 3, 8, Refinement(), sizes=(100, 400)) == MORE
