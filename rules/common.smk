@@ -9,8 +9,6 @@ from crossover.errors import one_line_errors
 from crossover.home import PACKAGE
 from crossover.plan.before_run import reference_files
 from crossover.plan.stages import planned_repeats, trials_of_stages
-from crossover.tables.columns import Measurement
-from crossover.tables.rows import read_rows
 from snakemake.exceptions import IncompleteCheckpointException
 
 
@@ -71,6 +69,9 @@ def get_trials_to_measure():
 
 def get_earlier_rows():
     """The readable rows of the first grid that exist, outdated or not."""
+    from crossover.tables.columns import Measurement
+    from crossover.tables.rows import read_rows  # needs pandas
+
     paths = [path for row in PLAN.rows(PLAN.trials_of_grid) if (path := Path(row)).is_file()]
     return read_rows(paths, Measurement)[0]
 

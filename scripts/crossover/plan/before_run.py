@@ -6,8 +6,7 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin
 from crossover.config.config_keys import Configuration
@@ -26,6 +25,9 @@ from crossover.reading import read_json
 from crossover.tables.reference_files import FACTS_FILE, read_facts
 from crossover.tables.registry import claim_metrics
 from crossover.tables.trial_times import KEPT_S, TrialTimes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FOR_ALL = ("slurm_partition", "slurm_account", "qos")
 """If a class sets one of these resources, all classes must, since a rule's resource replaces the profile's value."""

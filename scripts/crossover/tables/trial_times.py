@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from crossover.config.studies import Cell
 from crossover.config.words import AXES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LONGEST_GAP_S = 15.0
 """Longest time between two trials that counts as part of a run; what is longer lies between two runs.

@@ -193,7 +193,7 @@ def test_a_damaged_reference_is_rejected(shipped: Path) -> None:
 def test_the_rules_import_no_large_package() -> None:
     """Each start of Snakemake reads the rules, also in an environment that has Snakemake alone."""
     text = "".join(file.read_text() for file in (ROOT / "rules").glob("*.smk"))
-    modules = sorted({*re.findall(r"^ *from (crossover\S*) import", text, re.MULTILINE)})
+    modules = sorted({*re.findall(r"^from (crossover\S*) import", text, re.MULTILINE)})
     program = f"import sys, {', '.join(modules)}; print(*({LARGE!r} & sys.modules.keys()))"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "scripts")}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
