@@ -138,7 +138,7 @@ onstart:
         with one_line_errors():
             if PLAN.minutes is not None:
                 tell(budget_words(PLAN.minutes, PLAN.trials_of_grid, get_earlier_rows()))
-            for note in notes_at_start(CONFIG, MACHINE, COUNTERS, local=RUN.is_local):
+            for note in notes_at_start(CONFIG, MACHINE, COUNTERS, RUN.is_local, RUN.cores):
                 tell(f"Note: {note}")
             check_executor(CONFIG, MACHINE, local=RUN.is_local)
             if RUN.is_local and "cuda" in PLAN.devices:

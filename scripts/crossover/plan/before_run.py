@@ -16,7 +16,7 @@ from crossover.config.words import BASELINE, DEVICES, HERE, REFERENCE_FILES, is_
 from crossover.errors import UserError, allowed_names, did_you_mean
 from crossover.machine.counters import Counters, counters_between, read_counters
 from crossover.machine.discovery import Machine
-from crossover.machine.threads import physical_cores, usable_cpus
+from crossover.machine.threads import physical_cores, threads_for, usable_cores, usable_cpus
 from crossover.machine.trust import others_disturb
 from crossover.machine.turns import turn_of_others
 from crossover.plan.jobs import resources_of
@@ -150,11 +150,17 @@ def measured_elsewhere(results: Path, here: str) -> str | None:
     )
 
 
-def notes_at_start(config: Configuration, machine: Machine, before: Counters, local: bool) -> Iterator[str]:
+def notes_at_start(
+    config: Configuration, machine: Machine, before: Counters, local: bool, cores: int | None = None
+) -> Iterator[str]:
     """Notes for the user before the first trial: why a GPU is not used, and, if jobs run here, who else uses this host.
 
-    `before` has the counters from the time when the workflow was read.
+    `before` has the counters from the time when the workflow was read; `cores` is the number given to Snakemake.
     """
+    if local and cores and BASELINE in (config.devices or machine.devices):
+        threads = threads_for(BASELINE, config.keys.cpu_threads, usable_cores())
+        if threads > cores:
+            yield f"--cores {cores} only orders jobs: a CPU trial uses {threads} cores; for fewer: cpu_threads={cores}"
     if machine.note and not config.devices:
         yield machine.note
     if local and (load := load_by_others(before, read_counters())):

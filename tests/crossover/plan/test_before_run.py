@@ -78,6 +78,13 @@ def test_the_note_on_a_gpu_is_for_those_who_did_not_choose_the_devices() -> None
     assert list(notes_at_start(configured(devices=["cpu"]), machine, before, local=False)) == []
 
 
+@pytest.mark.parametrize(("cores", "is_told"), [(2, True), (3, False), (None, False)])
+def test_a_run_says_that_its_trials_use_more_cores_than_snakemake_was_given(cores: int | None, is_told: bool) -> None:
+    config = configured(cpu_threads=3)
+    first = next(notes_at_start(config, HERE, read_counters(), True, cores), "")
+    assert first.startswith("--cores 2 only orders jobs: a CPU trial uses 3 cores; for fewer: cpu_threads=2") == is_told
+
+
 @pytest.mark.parametrize(
     ("values", "names"),
     [
