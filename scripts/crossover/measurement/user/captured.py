@@ -72,7 +72,7 @@ def _held_by(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     yield from (function.__kwdefaults__ or {}).items()
     if _is_installed(function.__code__.co_filename):
         return
-    reached = {name for code in _codes(function.__code__) for name in code.co_names}
+    reached = {name for code in codes_of(function.__code__) for name in code.co_names}
     reachable = [value for name, value in function.__globals__.items() if name in reached]
     modules = [value for value in reachable if isinstance(value, types.ModuleType)]
     users = [module for module in modules if not _is_installed(getattr(module, "__file__", None) or "")]
@@ -80,12 +80,12 @@ def _held_by(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
         yield from ((name, value) for name, value in names_and_values.items() if name in reached)
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:
     """A function's code and that of the functions defined within it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
+            yield from codes_of(constant)
 
 
 def _is_installed(file: str) -> bool:

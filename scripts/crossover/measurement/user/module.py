@@ -8,6 +8,7 @@ package beside the user's file is preferred to the installed one.
 from __future__ import annotations
 
 import argparse
+import dis
 import importlib
 import importlib.util
 import inspect
@@ -15,14 +16,17 @@ import re
 import sys
 import traceback
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+import torch
 from torch import nn
 
 from crossover.config.models import LIBRARIES, Model
@@ -32,6 +36,7 @@ from crossover.files import relative_path, working_folder
 from crossover.home import PACKAGE
 from crossover.machine.installed import STANDARD_LIBRARY
 from crossover.measurement.step.conditions import changes, read_switches, restore_unset
+from crossover.measurement.user.captured import codes_of
 from crossover.measurement.user.libraries import BUILDERS
 from crossover.measurement.user.loss import kind_of
 
@@ -40,8 +45,11 @@ FOLDERS: list[Path] = []
 
 GUARD = 'put script code under `if __name__ == "__main__":`'
 
-MEMORIES = (dict, list, set, bytearray, Iterator, type(cache(len)))
+MEMORIES = (dict, list, set, deque, bytearray, np.ndarray, torch.Tensor, Iterator, type(cache(len)))
 """Types of objects that may keep data or results between calls; the last is that of a function with a cache."""
+
+STATELESS = (ModuleType, staticmethod, classmethod, type(annotations))
+"""Types of objects that have attributes, but keep nothing in them."""
 
 WORKER = "in DataLoader worker process"
 """Text in the message of an error from a DataLoader's worker, which also contains the worker's traceback."""
@@ -235,26 +243,55 @@ def _module(model: Model) -> ModuleType:
 
 @contextmanager
 def imported_anew() -> Iterator[None]:
-    """Import the user's own modules again for the block, so that their caches and other globals are as at the start."""
+    """Import the user's own modules again in the block, so that their caches and other globals are as at the start.
+
+    As at first, `function_of` imports them, before a function is called with the generators seeded.
+    """
     own = {name: module for name, module in sys.modules.items() if _is_users_module(module)}
     for name in own:
         del sys.modules[name]
-    _module.cache_clear()
+    _forget_imports()
     try:
         yield
     finally:
         for name in [name for name, module in sys.modules.items() if _is_users_module(module)]:
             del sys.modules[name]
         sys.modules.update(own)
-        _module.cache_clear()
+        _forget_imports()
+
+
+def _forget_imports() -> None:
+    _module.cache_clear()
+    function_of.cache_clear()
 
 
 def keeps_state() -> bool:
-    """True if a global of the user's modules, or a default of a function, may remember something between calls."""
-    values = [value for module in sys.modules.values() if _is_users_module(module) for value in vars(module).items()]
-    globals_ = [value for name, value in values if not name.startswith("__")]
-    defaults = [part for value in globals_ for part in getattr(value, "__defaults__", None) or ()]
-    return any(isinstance(value, MEMORIES) for value in [*globals_, *defaults])
+    """True if a global of the user's modules, or an attribute or a default, may remember something between calls."""
+    modules = [module for module in sys.modules.values() if _is_users_module(module)]
+    own = {module.__name__ for module in modules}
+    return any(_may_remember(value, own) for module in modules for value in _named_in(module))
+
+
+def _may_remember(value: Any, own: set[str]) -> bool:
+    """True if an object may change; functions and classes count only if their module is in `own`."""
+    if isinstance(value, FunctionType):
+        defaults = (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
+        changes = bool(_named_in(value)) or _assigns_globals(value.__code__)
+        return value.__module__ in own and (changes or any(isinstance(default, MEMORIES) for default in defaults))
+    if isinstance(value, type):
+        parts = [part for part in _named_in(value) if not isinstance(part, type)]
+        return value.__module__ in own and any(_may_remember(part, own) for part in parts)
+    return isinstance(value, MEMORIES) or (hasattr(value, "__dict__") and not isinstance(value, STATELESS))
+
+
+def _named_in(value: Any) -> list[Any]:
+    return [part for name, part in vars(value).items() if not name.startswith("__")]
+
+
+def _assigns_globals(code: CodeType) -> bool:
+    return any(
+        instruction.opname == "STORE_GLOBAL" for each in codes_of(code) for instruction in dis.get_instructions(each)
+    )
 
 
 def _is_users_module(module: ModuleType) -> bool:

@@ -177,3 +177,23 @@ def test_a_file_reached_through_a_link_imports_and_reads_what_is_beside_it_as_py
     changed = code_of("trial", OWN, model=linked).model_key
     (link / "of_link.py").write_text("B = 20")
     assert len({before, changed, code_of("trial", OWN, model=linked).model_key}) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "keeps"),
+    [
+        ("from __future__ import annotations\nfrom typing import Any\nimport torch\nN, NAMES = 3, ('a', 'b')", False),
+        ("class A:\n    N = 3\n    @staticmethod\n    def f(n=1):\n        return n", False),
+        ("table = {}", True),
+        ("def f(n, seen=[]):\n    return n", True),
+        ("def f(n, *, seen={}):\n    return n", True),
+        ("def f(n):\n    def g():\n        global N\n        N = n\n    return g", True),
+        ("def f(n):\n    return n\nf.calls = 0", True),
+        ("class A:\n    seen = []", True),
+        ("class A:\n    pass\na = A()", True),
+    ],
+)
+def test_state_of_modules_is_found(text: str, keeps: bool) -> None:
+    write(stated=f"{text}\ndef build(size):\n    return size\n")
+    function_of(model("stated.py:build"))
+    assert user_module.keeps_state() is keeps
