@@ -7,6 +7,7 @@ since the generators of Python and NumPy are seeded, and random tensors are draw
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from crossover.config.words import PLAIN
 from crossover.errors import InvalidError, UserError
 from crossover.measurement import Tell
 from crossover.measurement.step.check_modes import SameDraws
+from crossover.measurement.step.conditions import seed_all
 from crossover.measurement.step.correctness import comparable, on_same_places
 from crossover.measurement.step.precision import Arithmetic
 from crossover.measurement.step.tasks import Answer, Task
@@ -37,6 +39,8 @@ from crossover.measurement.user.repeats import (
     ADVICE,
     CONFIRMATIONS,
     LEAST_CONFIRMED_S,
+    LEAST_S,
+    VANISHED,
     Spent,
     is_doubtful,
     may_compile,
@@ -52,6 +56,9 @@ TOLERANCES = {
     **dict.fromkeys((torch.float16, torch.bfloat16), 3e-2),
 }
 """Largest relative difference that is allowed between results, by dtype; 0 for other dtypes, such as integers."""
+
+
+SECOND, LATER = "its second call", "a call after many"
 
 
 class UserFunction:
@@ -167,7 +174,8 @@ class FunctionTask(Task):
         """Compare the results of a first step with those of a first step on the CPU.
 
         The user's function is called anew for each first step, since a later step may depend on earlier ones. For the
-        device, it is called twice to check that results are reproducible.
+        device, it is called twice to check that results are reproducible. Those of a second step and of a step after
+        many are compared too: if they differ, it is not known whether later steps do the work of the first.
         """
         model = self.builder.model
         if not model.checked:
@@ -175,37 +183,55 @@ class FunctionTask(Task):
         device = self.arithmetic.device.type
         firsts: list[Spent] = []
         laters: list[Spent] = []
-        results, repeated = (self._first_results(device, firsts, laters) for _ in range(2))
+        results, changed = self._first_results(device, firsts, laters)
+        tolerance = self.user_step.tolerance
+        is_repeated = difference(results, self._first_results(device, firsts, laters)[0], tolerance) is None
         if reason := self._unrepeated(device, firsts, laters):
             return Answer(unchecked=reason)
+        if keeps_state() and not active_children():
+            changed_anew, reason = self._compared_anew(device, laters)
+            if reason:
+                return Answer(unchecked=reason)
+            changed = changed or changed_anew
         if not results:
             return Answer(
                 unchecked="the function returns no numbers or arrays to compare, so that nothing shows whether its "
                 "work is done; Step(result=...) can return some"
             )
-        tolerance = self.user_step.tolerance
-        if difference(results, repeated, tolerance) is not None:
+        if not is_repeated:
             return Answer(
                 unchecked="built twice, the function returns different results; it may draw unseeded random numbers"
             )
+        changed = changed or self._changed(results, self.user_step, LATER)
         if device == "cpu":
-            return Answer()
+            return Answer(unchecked=changed)
         expected = results_of(self.builder.step_on("cpu"), model)
         if (text := difference(results, expected, tolerance)) is None:
-            return Answer({"result": max(map(relative_error, results, expected))})
+            return Answer({"result": max(map(relative_error, results, expected))}, unchecked=changed)
         return Answer(
             wrong=f"its results on {device} differ from those on the CPU: {text}; if both have the same data, "
             "Step(tolerance=...) allows more"
         )
 
-    def _first_results(self, device: str, firsts: list[Spent], laters: list[Spent]) -> list[Result]:
-        """The results of a first step on new data; adds its times and those of a step after many to the lists."""
+    def _first_results(self, device: str, firsts: list[Spent], laters: list[Spent]) -> tuple[list[Result], str | None]:
+        """The results of a first step on new data, and how those of the second differ, if they do.
+
+        Adds the times of the first step and of a step after many to the lists.
+        """
         assert self.user_step.run is not None
         step = self.builder.step_on(device)
         assert step.run is not None
         results = results_of(replace(step, run=_timed(step.run, firsts)), self.builder.model)
         _timed(self.user_step.run, laters)()
-        return results
+        return results, self._changed(results, step, SECOND)
+
+    def _changed(self, first: list[Result], step: Step, which: str) -> str | None:
+        """How the results of the next call of a step differ from those of a first call; None if they do not."""
+        text = difference(results_of(step, self.builder.model), first, self.user_step.tolerance)
+        return text and (
+            f"after its first call it returns other results ({which}: {text}), so the time may be of other work; "
+            f"{ADVICE}"
+        )
 
     def _unrepeated(self, device: str, firsts: list[Spent], laters: list[Spent]) -> str | None:
         """Why it is unknown whether each step does the work of the first; raises InvalidError if later ones do not."""
@@ -213,23 +239,37 @@ class FunctionTask(Task):
         assert run is not None
         if kind := used_up(run):
             raise InvalidError(f"{shown}: its step reads an iterator ({kind}) that its first call uses up; {ADVICE}")
-        if active_children():  # their work, which is no CPU time of this process, cannot be compared
-            return None
-        compiles = may_compile(run)
-        wrong, unchecked = verdict(firsts, laters, compiles)
-        if wrong is unchecked is None and not compiles and is_doubtful(firsts, laters):
+        reason = self._judged(firsts, laters)
+        if reason is None and is_doubtful(firsts, laters) and not may_compile(run) and not active_children():
             for _ in range(CONFIRMATIONS):
                 self._first_results(device, firsts, laters)
-            wrong, unchecked = verdict(firsts, laters, compiles, LEAST_CONFIRMED_S)
-        if wrong is unchecked is None and not compiles and keeps_state():
-            with suppress(Exception):  # some modules can be imported only once
-                firsts = []
-                for _ in range(2):  # the less of both counts, since new code is slower by some microseconds
-                    with imported_anew():
-                        self._first_results(device, firsts, laters)
-                wrong, unchecked = verdict(firsts, laters, compiles)
+            reason = self._judged(firsts, laters, LEAST_CONFIRMED_S)
+        return reason
+
+    def _compared_anew(self, device: str, laters: list[Spent]) -> tuple[str | None, str | None]:
+        """The same as `_changed` and `_unrepeated` for first calls whose modules have just been imported."""
+        compiles = may_compile(self.user_step.run)
+        firsts: list[Spent] = []
+        reasons: list[str | None] = []
+        with suppress(Exception):  # some modules can be imported only once
+            first: list[Result] = []
+            for seed in range(1 if compiles else 2):  # the less of both times counts, since new code is slower
+                with imported_anew():
+                    seed_all(seed)  # results differ if the import draws data, which the task's own do not have
+                    results, reason = self._first_results(device, firsts, laters)
+                is_alike = seed > 0 and difference(results, first, self.user_step.tolerance) is None
+                first = results
+                reasons += [reason, self._changed(first, self.user_step, LATER) if is_alike else None]
+        complete = not compiles and len(firsts) == 2
+        return next(filter(None, reasons), None), self._judged(firsts, laters) if complete else None
+
+    def _judged(self, firsts: list[Spent], laters: list[Spent], least_s: float = LEAST_S[VANISHED]) -> str | None:
+        """The verdict on the times of first and later calls; raises InvalidError if later ones do not do the work."""
+        if active_children():  # their work, which is no CPU time of this process, cannot be compared
+            return None
+        wrong, unchecked = verdict(firsts, laters, may_compile(self.user_step.run), least_s)
         if wrong:
-            raise InvalidError(f"{shown}: {wrong}")
+            raise InvalidError(f"{self.builder.model.shown}: {wrong}")
         return unchecked
 
 
@@ -253,8 +293,14 @@ def _timed(run: Callable[[], Any], times: list[Spent]) -> Callable[[], Any]:
 
 
 def results_of(step: Step, model: Model) -> list[Result]:
-    """Run one step and return its numbers and arrays in host memory."""
+    """Run one step, each time from the same state of the host's generators, and return its numbers and arrays.
+
+    They are copies in host memory, since a later step may overwrite them.
+    """
     assert step.run is not None
+    random.seed(1)
+    np.random.seed(1)
+    torch.default_generator.manual_seed(1)  # not the device's, which would draw other numbers than the host
     returned = step.run()
     if step.result is not None:
         try:
@@ -269,7 +315,8 @@ def results_of(step: Step, model: Model) -> list[Result]:
 def _result_of(value: Any) -> Result | None:
     """The numbers of a value; a sparse array stays sparse."""
     if isinstance(value, torch.Tensor):
-        return Result(comparable(value.detach().cpu()), TOLERANCES.get(value.dtype, 0.0))
+        values = comparable(value.detach().cpu())
+        return Result(values.clone() if value.device.type == "cpu" else values, TOLERANCES.get(value.dtype, 0.0))
     is_sparse = hasattr(value, "tocoo")
     if (is_sparse or hasattr(value, "__cuda_array_interface__")) and hasattr(value, "get"):  # CuPy
         value = value.get()

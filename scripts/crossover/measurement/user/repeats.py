@@ -2,7 +2,7 @@
 
 A benchmark calls a step many times on the same data. A step that uses up an iterator, fills a cache, sorts in place or
 remembers what it has visited works in its first call only. Its calls on new data are compared with calls after many,
-for a function by their time, for a model by torch's operations and their FLOPs.
+for a function by their time and results, for a model by torch's operations and their FLOPs.
 """
 
 from __future__ import annotations
