@@ -490,6 +490,13 @@ def test_nan_and_infinity_agree_only_with_themselves() -> None:
     assert error([3.0, 4.5], [3.0, 4.0]) == pytest.approx(0.1)
 
 
+def test_equal_results_are_compared_without_copies_in_double_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(function_module, "on_same_places")
+    assert relative_error(Result(torch.ones(3), 0.0), Result(torch.ones(3), 0.0)) == 0.0
+    with pytest.raises(NameError):
+        relative_error(Result(torch.ones(3), 0.0), Result(torch.zeros(3), 0.0))
+
+
 def test_a_step_waits_for_results_computed_in_the_background(tmp_path: Path) -> None:
     class Later:
         waits = 0
