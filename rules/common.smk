@@ -13,8 +13,8 @@ from snakemake.exceptions import IncompleteCheckpointException
 
 
 def get_file(path):
-    """A file of the workflow, relative to the working directory."""
-    return os.path.relpath(REPOSITORY / path)
+    """A file of the workflow, relative to the working directory. In a module, whose `prefix` it must not get, absolute."""
+    return str(REPOSITORY / path) if IS_MODULE else os.path.relpath(REPOSITORY / path)
 
 
 @cache

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from crossover.errors import UserError
 from crossover.files import sha256_of
 from crossover.tables.rows import with_column
 from crossover.tables.run_tables import REPORT_FILES, TABLES
-from workflow_copy import PARTS, WorkflowCopy
+from workflow_copy import PARTS, WorkflowCopy, copy_workflow
 
 ROWS = {("disc_depth", 2), ("disc_depth", 3), ("hsf_width", 5), ("hsf_width", 10)}
 
@@ -323,3 +324,38 @@ def test_the_largest_batches_are_searched_if_the_study_says_so(fresh: WorkflowCo
     cells = pd.read_parquet(fresh.results / "cells.parquet")
     searched = cells[cells["origin"] == "search"]
     assert searched[["study", "size", "largest_batch"]].values.tolist() == [["disc_depth", 2, 2000]]
+
+
+@pytest.mark.slow
+def test_what_snakemakes_users_expect_works_on_a_finished_run(ran: WorkflowCopy) -> None:
+    for line, shown in (
+        ("--summary", "results/report.html"),
+        ("--detailed-summary", "results/report.html"),
+        ("--dag", "digraph snakemake_dag"),
+        ("--rulegraph", "measure_cell"),
+        ("--list-rules", "measure_cell"),
+        ("--lint", "in a good condition"),
+        ("--dry-run --forcerun analyse_run", "analyse_run"),
+        ("--dry-run --forceall --until measure_cell", "measure_cell"),
+        ("--dry-run --forceall --omit-from analyse_run", "measure_cell"),
+        ("--dry-run --batch all=1/2", "Nothing to be done"),
+        ("--dry-run --forceall --retries 2", "measure_cell"),
+        ("--dry-run --forceall --groups measure_cell=cells", "measure_cell"),
+        ("--touch", "Nothing to be done"),
+        ("--dry-run", "Nothing to be done"),
+        ("--report report.zip", "Report created"),
+    ):
+        assert shown in ran.run(*line.split()), line
+
+
+@pytest.mark.slow
+def test_a_module_may_have_a_prefix_and_other_keys(tmp_path: Path) -> None:
+    copy_workflow(tmp_path / "workflow")
+    config = {"studies": ["disc_depth"], "trials": 1, "devices": ["cpu"], "repeat_disturbed": 0}
+    source = "workflow/workflow/Snakefile"
+    module = f'module mine:\n    snakefile: "{source}"\n    prefix: "mine"\n    config: {config}\n\n\n'
+    (tmp_path / "Snakefile").write_text(f"{module}use rule * from mine as mine_*\n")
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert "mine/results/report.html" in done.stdout + done.stderr
+    assert "mine_measure_cell" in done.stdout + done.stderr
