@@ -48,12 +48,12 @@ from crossover.machine.invocation import INVOCATION, hand_down_invocation, this_
 from crossover.machine.lease import hand_down_gpus
 from crossover.machine.turns import hand_down_turns
 from crossover.plan.before_run import budget_words, check_both_kinds, check_executor, notes_at_start
-from crossover.plan.snakemake_internals import Run
+from crossover.plan.snakemake_internals import SnakemakeRun
 from crossover.plan.terminal import Progress, failure_words
 from crossover.tables.run_tables import REPORT_FILES
 from snakemake.logging import logger
 
-RUN = Run(workflow)
+RUN = SnakemakeRun(workflow)
 PROGRESS = Progress(
     logger.info, up_to_date=lambda: tell_answers_again(), missing=lambda: len(get_trials_to_measure())
 )

@@ -13,7 +13,7 @@ from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.devices import open_device
 from crossover.measurement.step.operators import count_work
 from crossover.measurement.step.precision import Arithmetic, arithmetic_of
-from crossover.measurement.step.tasks import Answer, InferenceTask, TrainingTask
+from crossover.measurement.step.tasks import CheckResult, InferenceTask, TrainingTask
 from crossover.measurement.workloads import build_model, build_task
 
 CPU = torch.device("cpu")
@@ -106,7 +106,7 @@ def task_of(cell: Cell, data: Mapping[str, torch.Tensor] | None = None) -> Any:
     return build_task(cell, data or {}, arithmetic_of(cell.precision, CPU))
 
 
-def answer_of(cell: Cell, task: Any) -> Answer:
+def answer_of(cell: Cell, task: Any) -> CheckResult:
     return compare_with_reference(task, lambda: build_model(cell), cell.precision)
 
 

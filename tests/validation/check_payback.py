@@ -12,7 +12,7 @@ from simulation import simulate_cases, simulation_options
 
 from crossover.compare.crossover_curve import advantages_of_cells
 from crossover.compare.intervals import Interval
-from crossover.compare.payback import Jobs, payback
+from crossover.compare.payback import RunCosts, payback
 from crossover.tables.frames import write_csv
 
 STARTUP_S = 2.5
@@ -54,10 +54,10 @@ def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame
     generator = np.random.default_rng([seed, case.trials, *(int(100 * x) for x in (case.spread, case.speedup))])
     covariance = case.spread**2 * np.array([[1, case.correlation], [case.correlation, 1]])
 
-    def draw(startup_s: float, step_s: float) -> Jobs:
+    def draw(startup_s: float, step_s: float) -> RunCosts:
         logs = generator.multivariate_normal([-(case.spread**2) / 2] * 2, covariance, case.trials)
         startups_s, steps_s = ((startup_s, step_s) * np.exp(logs)).T.tolist()
-        return Jobs(startups_s, steps_s)
+        return RunCosts(startups_s, steps_s)
 
     pairs = ((draw(STARTUP_S, STEP_S), draw(SLOWER_STARTUP_S, STEP_S * case.speedup)) for _ in range(simulations))
     intervals = [interval for pair in pairs if (interval := payback(*pair, _sign(*pair))) is not None]
@@ -73,7 +73,7 @@ def payback_rows(case: PaybackCase, simulations: int, seed: int) -> pd.DataFrame
     return pd.DataFrame([asdict(case) | row])
 
 
-def _sign(contender: Jobs, baseline: Jobs) -> float:
+def _sign(contender: RunCosts, baseline: RunCosts) -> float:
     """Which side has the faster steps by the crossover of a series that has only this size."""
     advantages = advantages_of_cells({1.0: (np.log(baseline.steps_s), np.log(contender.steps_s))})
     return float(advantages.sure_signs().item())

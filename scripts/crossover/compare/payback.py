@@ -28,7 +28,7 @@ PHASE_RESOLUTION_S = 1e-4
 
 
 @dataclass(frozen=True)
-class Jobs:
+class RunCosts:
     """Start-up and step time of each trial of a cell."""
 
     startups_s: Sequence[float]
@@ -74,7 +74,7 @@ def startups_of(measurements: pd.DataFrame) -> Floats:
     return startups_s
 
 
-def payback(contender: Jobs, baseline: Jobs, sign: float) -> Interval | None:
+def payback(contender: RunCosts, baseline: RunCosts, sign: float) -> Interval | None:
     """Number of steps after which the side with the faster steps is ahead in total time, with its 95 % interval.
 
     `sign` says which side that is: 1 the contender, -1 the baseline, 0 neither. It is that of the crossover between the

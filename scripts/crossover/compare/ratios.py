@@ -12,7 +12,7 @@ import pandas as pd
 from crossover.compare.cells import MeansOfCells, cell_key, numbers_of, rows_of_cells
 from crossover.compare.intervals import Interval, SampleMean, columns_of, ratio_of, sure_signs
 from crossover.compare.pairings import Pairing
-from crossover.compare.payback import Jobs, payback, startups_of
+from crossover.compare.payback import RunCosts, payback, startups_of
 from crossover.config.studies import Cell
 from crossover.config.words import is_cpu
 from crossover.tables.registry import CELL_AXES
@@ -24,7 +24,7 @@ class Times(NamedTuple):
 
     steps: SampleMean
     """ln(seconds per step)."""
-    jobs: Jobs
+    jobs: RunCosts
     """The trials with a known start-up."""
     parameters: float
     threads: int | None
@@ -77,7 +77,7 @@ def _cells(measurements: pd.DataFrame, means: MeansOfCells) -> dict[Cell, Times]
         if len(ok):
             cells[key] = Times(
                 means[cell_key(key.values)]["time"],
-                Jobs(startups_s[started].tolist(), times_s[started].tolist()),
+                RunCosts(startups_s[started].tolist(), times_s[started].tolist()),
                 np.fmax.reduce(counts[rows]),
                 int(count) if is_cpu(key.device) and not np.isnan(count) else None,
             )
@@ -93,7 +93,7 @@ def _comparison(contender: Times, baseline: Times) -> dict[str, Any]:
     }
 
 
-def _startups(contender: Jobs, baseline: Jobs, sign: float) -> dict[str, Any]:
+def _startups(contender: RunCosts, baseline: RunCosts, sign: float) -> dict[str, Any]:
     """`sign` is as for `payback`."""
     return {
         "startup_s": contender.startup_s,

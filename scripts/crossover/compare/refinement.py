@@ -31,7 +31,7 @@ REFINED = ("bracketed", "reversed")
 
 
 @dataclass(frozen=True)
-class Plan:
+class PairPlan:
     """The sizes and trials that a stage adds for both sides of a pair."""
 
     decision: str
@@ -77,7 +77,7 @@ def plan_refinement(
     granularity: int = 1,
     sizes: tuple[int, ...] | None = None,
     to_x: Callable[[float], float | None] = float,
-) -> Plan:
+) -> PairPlan:
     """Plan a stage, numbered from 1, from the crossover after the previous stages.
 
     1. The first `bisections` stages each add the size nearest to the geometric mean of the bracket's ends. They add
@@ -101,19 +101,19 @@ def plan_refinement(
     targets = refinement.trials_at_crossover(trials)
     number = stage - refinement.bisections - 1
     if number >= len(targets):
-        return Plan("done")
+        return PairPlan("done")
     bracketed = _bracket(crossover) is not None
     if not bracketed and targets[number] > trials:
-        return Plan("no_bracket")
+        return PairPlan("no_bracket")
     width = half_width(crossover, to_x)
     if bracketed and width is not None and width <= refinement.target_width:
-        return Plan("narrow_enough")
+        return PairPlan("narrow_enough")
     if refinement.bisections and bracketed and (crossover.low, crossover.high) == crossover.bracket:
         halved = _bisect(crossover, measured, granularity, sizes)
         if halved.sizes:
             return halved
     near = _inconclusive_sizes(crossover, sorted(measured), single_trials=number == 0 and refinement.first(trials) == 1)
-    return Plan("add_trials", trials=dict.fromkeys(near, targets[number])) if near else Plan("decided")
+    return PairPlan("add_trials", trials=dict.fromkeys(near, targets[number])) if near else PairPlan("decided")
 
 
 def _bracket(crossover: Crossover) -> tuple[int, int] | None:
@@ -123,20 +123,22 @@ def _bracket(crossover: Crossover) -> tuple[int, int] | None:
     return low, high
 
 
-def _bisect(crossover: Crossover, measured: Collection[int], granularity: int, sizes: tuple[int, ...] | None) -> Plan:
+def _bisect(
+    crossover: Crossover, measured: Collection[int], granularity: int, sizes: tuple[int, ...] | None
+) -> PairPlan:
     bracket = _bracket(crossover)
     if bracket is None:
-        return Plan("no_bracket")
+        return PairPlan("no_bracket")
     low, high = bracket
     if crossover.low is None or crossover.high is None:
         noisy = any(low < size < high for size in measured)
     else:
         noisy = crossover.high / crossover.low > high / low
     if noisy:
-        return Plan("noisy")
+        return PairPlan("noisy")
     offered = _around(low, high, granularity) if sizes is None else sizes
     middle = _nearest_to_middle(low, high, set(offered).difference(measured))
-    return Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
+    return PairPlan("no_size_left") if middle is None else PairPlan("bisect", sizes=(middle,))
 
 
 def _inconclusive_sizes(crossover: Crossover, measured: Sequence[int], *, single_trials: bool) -> list[int]:
@@ -190,7 +192,7 @@ def plan_stage(
     first = {study: refinements[study].first(most) for study, most in trials.items()}
     requests = []
 
-    def decide(pairing: Pairing) -> tuple[Plan, Crossover, dict[str, Any]]:
+    def decide(pairing: Pairing) -> tuple[PairPlan, Crossover, dict[str, Any]]:
         along = pairing.along
         points = pairing.trials[along]
         crossover = pairing.crossover("time", along)
@@ -241,7 +243,7 @@ def plan_stage(
 
 
 def trials_of_candidates(
-    device: CandidatesAtSizes, plan: Plan, crossover: Crossover, first: int
+    device: CandidatesAtSizes, plan: PairPlan, crossover: Crossover, first: int
 ) -> dict[tuple[Candidate, int], set[int]]:
     """The trials that a plan adds to a device's candidates in play, and those of the `first` trials that they lack."""
     added = {key: set(numbers) for key, numbers in device.unfinished(first).items()}

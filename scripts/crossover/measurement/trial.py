@@ -44,7 +44,7 @@ from crossover.measurement.step.correctness import compare_with_reference
 from crossover.measurement.step.endings import early_end, first_line, is_mistake, is_out_of_memory, original
 from crossover.measurement.step.execution import Execution, compiled_graphs, prepare
 from crossover.measurement.step.operators import count_work
-from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask
+from crossover.measurement.step.tasks import CheckResult, InferenceTask, Task, TrainingTask
 from crossover.measurement.step.timed_check import compare_with_eager
 from crossover.measurement.workloads import build_model, build_task, count_parameters
 from crossover.tables.columns import Measurement
@@ -287,7 +287,7 @@ class Trial:
             self.task, lambda: build_model(cell), cell.precision, cell.execution, grown_bytes
         )
         replayed = cell.execution == "cuda-graph" or (cell.execution == "compile" and answer.rows is not None)
-        timed = compare_with_eager(self.task, self.execution, cell.precision) if replayed else Answer()
+        timed = compare_with_eager(self.task, self.execution, cell.precision) if replayed else CheckResult()
         try:
             defined_errors = self.task.own_errors() or {}
         except Exception as error:

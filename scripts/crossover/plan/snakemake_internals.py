@@ -16,7 +16,7 @@ from crossover.machine.discovery import Machine, find_machine, find_nodes, hand_
 from crossover.plan.terminal import Progress, WithoutCommand, cut_paths, is_for_terminal
 
 
-class Run:
+class SnakemakeRun:
     """How Snakemake was started; `workflow` is Snakemake's object of this name, as rules see it."""
 
     def __init__(self, workflow: Any) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from crossover.compare.intervals import ENDS, ONE_TRIAL_LEAD, t_quantile
 from crossover.compare.pairings import REFERENCE
-from crossover.compare.payback import Jobs, startups_of
+from crossover.compare.payback import RunCosts, startups_of
 from crossover.compare.ratios import sign_of
 from crossover.config.published_rows import PLACES
 from crossover.config.statuses import STATUSES
@@ -195,14 +195,14 @@ MOST_FREEDOM = 30
 def _jobs(tables: RunTables) -> list[list[Any] | None]:
     """For each cell, mean start-up and step time in seconds, their covariances, and the number of trials.
 
-    The covariances are those of `Jobs.covariances`; they are None with one trial. A cell without a known start-up has
-    None.
+    The covariances are those of `RunCosts.covariances`; they are None with one trial. A cell without a known start-up
+    has None.
     """
     ok = tables.measurements[tables.measurements["status"] == "ok"]
     ok = ok.assign(startup_s=startups_of(ok)).dropna(subset=["startup_s", "step_time_s"])
     jobs = {}
     for key, rows in ok.groupby(CELL_AXES, dropna=False):
-        job = Jobs(rows["startup_s"].astype(float).tolist(), rows["step_time_s"].astype(float).tolist())
+        job = RunCosts(rows["startup_s"].astype(float).tolist(), rows["step_time_s"].astype(float).tolist())
         covariances = job.covariances() if len(rows) > 1 else [None] * 3
         jobs[key] = plain([job.startup_s, job.step_s, *covariances, len(rows)])
     return [jobs.get(key) for key in tables.cells[CELL_AXES].itertuples(index=False, name=None)]

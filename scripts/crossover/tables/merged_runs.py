@@ -19,11 +19,11 @@ from crossover.text import shortened
 
 COPY_AGAIN = "copy it again, or measure again with this version"
 
-Run = tuple[str | None, Path]
+RunFolder = tuple[str | None, Path]
 """A machine's name, if given by the user, and its results folder."""
 
 
-def join_runs(runs: Sequence[Run]) -> tuple[pa.Table, pd.DataFrame]:
+def join_runs(runs: Sequence[RunFolder]) -> tuple[pa.Table, pd.DataFrame]:
     """The rows and the roofs of several runs, with the names of their machines.
 
     A machine gets the name given by the user, or else the machine's name in the run, or else the host's name. If a run
@@ -48,7 +48,7 @@ def join_runs(runs: Sequence[Run]) -> tuple[pa.Table, pd.DataFrame]:
     return pa.concat_tables(tables), pd.concat(roofs, ignore_index=True)
 
 
-def _check_folders(runs: Sequence[Run]) -> None:
+def _check_folders(runs: Sequence[RunFolder]) -> None:
     counts = Counter(folder.resolve() for _, folder in runs)
     for name, folder in runs:
         if counts[folder.resolve()] > 1:

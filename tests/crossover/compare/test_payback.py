@@ -14,14 +14,14 @@ from crossover.compare.cells import means_of
 from crossover.compare.crossover_curve import advantages_of_table
 from crossover.compare.intervals import Interval
 from crossover.compare.pairings import pairings
-from crossover.compare.payback import Jobs, payback, startups_of
+from crossover.compare.payback import RunCosts, payback, startups_of
 from crossover.compare.ratios import ratios_of
 from crossover.tables.frames import records
 
 Row = Callable[..., dict[str, Any]]
 
-GPU = Jobs([2.4, 2.6, 2.5], [1.0e-3, 1.02e-3, 0.98e-3])
-CPU = Jobs([0.5, 0.45, 0.52], [2.0e-3, 2.1e-3, 1.95e-3])
+GPU = RunCosts([2.4, 2.6, 2.5], [1.0e-3, 1.02e-3, 0.98e-3])
+CPU = RunCosts([0.5, 0.45, 0.52], [2.0e-3, 2.1e-3, 1.95e-3])
 
 
 def phases(context: float, build: float) -> str:
@@ -36,7 +36,7 @@ def test_startup_is_context_build_and_the_excess_of_the_first_step(row: Row) -> 
     assert np.isnan(startups_of(rows.drop(columns="spent_s"))).all()
 
 
-def welch(gpu: Jobs, cpu: Jobs, steps: float) -> Any:
+def welch(gpu: RunCosts, cpu: RunCosts, steps: float) -> Any:
     """scipy's Welch test of the total times of jobs with this number of steps."""
     totals_s = (np.array(jobs.startups_s) + steps * np.array(jobs.steps_s) for jobs in (gpu, cpu))
     return stats.ttest_ind(*totals_s, equal_var=False)
@@ -44,7 +44,7 @@ def welch(gpu: Jobs, cpu: Jobs, steps: float) -> Any:
 
 def test_the_resolution_of_a_total_time_is_that_of_the_start_up_and_of_all_steps() -> None:
     """Start-ups are rounded to 0.1 ms, and each of ten million steps of 1 ms by 1e-7 of it: 1 ms."""
-    total = Jobs([1.0] * 3, [1e-3] * 3).total(10**7)
+    total = RunCosts([1.0] * 3, [1e-3] * 3).total(10**7)
     assert total.variance == pytest.approx((1e-4 + 1e-3) ** 2 / 6)
 
 
@@ -66,15 +66,18 @@ def test_the_side_with_the_faster_steps_is_that_of_the_sign() -> None:
 
 def test_a_side_that_is_ahead_from_the_first_step_on_has_an_interval_from_0() -> None:
     """Its steps are faster, but with the few degrees of freedom of whole jobs they might not be."""
-    ahead, behind = Jobs([0.5, 0.4, 0.6], [1.0e-3, 2.2e-3, 1.6e-3]), Jobs([2.5, 2.6, 2.4], [2.0e-3, 3.2e-3, 2.6e-3])
+    ahead, behind = (
+        RunCosts([0.5, 0.4, 0.6], [1.0e-3, 2.2e-3, 1.6e-3]),
+        RunCosts([2.5, 2.6, 2.4], [2.0e-3, 3.2e-3, 2.6e-3]),
+    )
     assert payback(ahead, behind, 1) == Interval(0, 0, None)
 
 
 def test_the_interval_is_open_if_the_gain_of_whole_jobs_is_not_significant() -> None:
     """The gain per step is significant with its four degrees of freedom, but not with the fewer of whole jobs."""
-    steps_s, cpu = [1.0e-3, 1.1e-3, 0.9e-3], Jobs([0.1] * 3, [1.24e-3, 1.34e-3, 1.14e-3])
-    late = Jobs([6.0, 4.0, 2.0], steps_s)
-    interval, alike = payback(late, cpu, 1), payback(Jobs([3.2, 2.0, 0.8], steps_s), cpu, 1)
+    steps_s, cpu = [1.0e-3, 1.1e-3, 0.9e-3], RunCosts([0.1] * 3, [1.24e-3, 1.34e-3, 1.14e-3])
+    late = RunCosts([6.0, 4.0, 2.0], steps_s)
+    interval, alike = payback(late, cpu, 1), payback(RunCosts([3.2, 2.0, 0.8], steps_s), cpu, 1)
     assert interval is not None
     assert alike is not None
     quantile = stats.t.ppf(0.975, welch(late, cpu, interval.mean).df)

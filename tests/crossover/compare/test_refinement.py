@@ -10,7 +10,7 @@ import pytest
 
 from crossover.compare.crossover import Crossover, crossover_of
 from crossover.compare.crossover_curve import advantages_of_table
-from crossover.compare.refinement import Plan, all_trials, plan_refinement, plan_stage
+from crossover.compare.refinement import PairPlan, all_trials, plan_refinement, plan_stage
 from crossover.config.studies import PRESETS, Refinement
 
 Row = Callable[..., dict[str, Any]]
@@ -41,7 +41,7 @@ def test_a_bracket_is_halved_on_the_log_axis_by_a_size_that_the_workload_can_bui
         ]
     )
     crossover = crossover_of(advantages_of_table(table, "cpu", "gpu"))
-    expected = Plan("no_size_left") if middle is None else Plan("bisect", sizes=(middle,))
+    expected = PairPlan("no_size_left") if middle is None else PairPlan("bisect", sizes=(middle,))
     assert plan_refinement(crossover, set(cpu), 1, 3, Refinement(), **offered) == expected
 
 
@@ -50,7 +50,7 @@ def test_a_bracket_is_halved_on_the_log_axis_by_a_size_that_the_workload_can_bui
     [("below_range", 1, "no_bracket"), ("multiple", 3, "decided"), ("undecided", 4, "no_bracket")],
 )
 def test_without_a_single_bracket_nothing_is_planned(status: str, stage: int, decision: str) -> None:
-    assert plan_refinement(Crossover(status), {100, 400}, stage, 8, Refinement()) == Plan(decision)
+    assert plan_refinement(Crossover(status), {100, 400}, stage, 8, Refinement()) == PairPlan(decision)
 
 
 @pytest.mark.parametrize(
@@ -60,54 +60,54 @@ def test_without_a_bracket_undecided_sizes_and_their_neighbours_get_the_trials_o
     unsure: tuple[float, ...], near: tuple[int, ...]
 ) -> None:
     crossover = Crossover("edge_tie", unsure=unsure)
-    expected = Plan("add_trials", trials=dict.fromkeys(near, 8)) if near else Plan("decided")
+    expected = PairPlan("add_trials", trials=dict.fromkeys(near, 8)) if near else PairPlan("decided")
     assert plan_refinement(crossover, {10, 30, 50, 90, 200, 800}, 3, 8, Refinement()) == expected
 
 
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
     [
-        (90.0, 359.0, Plan("bisect", sizes=(200,))),
-        (90.0, 361.0, Plan("noisy")),  # wider than the bracket, whose ends differ by a factor of four
-        (150.0, 250.0, Plan("bisect", sizes=(200,))),
-        (None, None, Plan("bisect", sizes=(200,))),  # single trials
+        (90.0, 359.0, PairPlan("bisect", sizes=(200,))),
+        (90.0, 361.0, PairPlan("noisy")),  # wider than the bracket, whose ends differ by a factor of four
+        (150.0, 250.0, PairPlan("bisect", sizes=(200,))),
+        (None, None, PairPlan("bisect", sizes=(200,))),  # single trials
     ],
 )
 def test_a_bracket_that_is_narrower_than_the_interval_is_not_halved(
-    low: float | None, high: float | None, expected: Plan
+    low: float | None, high: float | None, expected: PairPlan
 ) -> None:
     crossover = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
     assert plan_refinement(crossover, {100, 400}, 2, 3, Refinement()) == expected
     assert plan_refinement(crossover, {100, 400}, 3, 8, Refinement()).decision == "add_trials"
 
 
-MORE = Plan("add_trials", trials={100: 8, 400: 8})
+MORE = PairPlan("add_trials", trials={100: 8, 400: 8})
 
 
 @pytest.mark.parametrize(
     ("low", "high", "stage", "trials", "refinement", "expected"),
     [
         # 200 ± 5 % is a width of 20; an interval with an open end is not narrow.
-        (191.0, 210.0, 3, 8, Refinement(), Plan("narrow_enough")),
+        (191.0, 210.0, 3, 8, Refinement(), PairPlan("narrow_enough")),
         (189.0, 211.0, 3, 8, Refinement(), MORE),
         (None, 210.0, 3, 8, Refinement(), MORE),
         (150.0, 250.0, 3, 8, Refinement(target_width=0.24), MORE),
-        (None, None, 1, 3, PRESETS["quick"].refinement, Plan("add_trials", trials={100: 2, 400: 2})),
-        (None, None, 2, 3, PRESETS["quick"].refinement, Plan("add_trials", trials={100: 3, 400: 3})),
-        (150.0, 250.0, 4, 8, Refinement(), Plan("add_trials", trials={100: 16, 400: 16})),
+        (None, None, 1, 3, PRESETS["quick"].refinement, PairPlan("add_trials", trials={100: 2, 400: 2})),
+        (None, None, 2, 3, PRESETS["quick"].refinement, PairPlan("add_trials", trials={100: 3, 400: 3})),
+        (150.0, 250.0, 4, 8, Refinement(), PairPlan("add_trials", trials={100: 16, 400: 16})),
         (
             150.0,
             250.0,
             3,
             4,
             Refinement(first_trials=4),
-            Plan("add_trials", trials={100: 12, 400: 12}),
+            PairPlan("add_trials", trials={100: 12, 400: 12}),
         ),  # `first_trials` are all trials of the run
-        (150.0, 250.0, 3, 4, Refinement(extra_trials=0, first_trials=4), Plan("done")),
+        (150.0, 250.0, 3, 4, Refinement(extra_trials=0, first_trials=4), PairPlan("done")),
     ],
 )
 def test_the_last_stages_add_trials_where_the_interval_is_wide(
-    low: float | None, high: float | None, stage: int, trials: int, refinement: Refinement, expected: Plan
+    low: float | None, high: float | None, stage: int, trials: int, refinement: Refinement, expected: PairPlan
 ) -> None:
     crossover = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
     assert plan_refinement(crossover, {10, 100, 400}, stage, trials, refinement) == expected
@@ -116,17 +116,17 @@ def test_the_last_stages_add_trials_where_the_interval_is_wide(
 @pytest.mark.parametrize(
     ("low", "high", "stage", "refinement", "expected"),
     [
-        (100.0, 400.0, 2, Refinement(), Plan("bisect", sizes=(200,))),
-        (100.0, 400.0, 3, Refinement(), Plan("bisect", sizes=(200,))),
-        (100.0, 400.0, 4, Refinement(), Plan("bisect", sizes=(200,))),
-        (100.0, 400.0, 5, Refinement(), Plan("done")),
-        (100.0, 400.0, 3, Refinement(target_width=0.8), Plan("narrow_enough")),
+        (100.0, 400.0, 2, Refinement(), PairPlan("bisect", sizes=(200,))),
+        (100.0, 400.0, 3, Refinement(), PairPlan("bisect", sizes=(200,))),
+        (100.0, 400.0, 4, Refinement(), PairPlan("bisect", sizes=(200,))),
+        (100.0, 400.0, 5, Refinement(), PairPlan("done")),
+        (100.0, 400.0, 3, Refinement(target_width=0.8), PairPlan("narrow_enough")),
         (99.0, 400.0, 3, Refinement(), MORE),  # an end is not significant
         (100.0, 400.0, 1, Refinement(bisections=0), MORE),
     ],
 )
 def test_at_a_stair_the_last_stages_halve_the_bracket(
-    low: float, high: float, stage: int, refinement: Refinement, expected: Plan
+    low: float, high: float, stage: int, refinement: Refinement, expected: PairPlan
 ) -> None:
     """The interval is the whole bracket, so further trials at its ends could not narrow it."""
     crossover = Crossover("bracketed", size=200.0, low=low, high=high, bracket=(100.0, 400.0), roots=(200.0,))
@@ -136,14 +136,16 @@ def test_at_a_stair_the_last_stages_halve_the_bracket(
 @pytest.mark.parametrize(
     ("low", "stage", "expected"),
     [
-        (150.0, 2, Plan("add_trials", trials={100: 16, 400: 16})),
-        (150.0, 3, Plan("add_trials", trials={100: 32, 400: 32})),
-        (150.0, 4, Plan("add_trials", trials={100: 64, 400: 64})),
-        (199.0, 4, Plan("narrow_enough")),
-        (150.0, 5, Plan("done")),
+        (150.0, 2, PairPlan("add_trials", trials={100: 16, 400: 16})),
+        (150.0, 3, PairPlan("add_trials", trials={100: 32, 400: 32})),
+        (150.0, 4, PairPlan("add_trials", trials={100: 64, 400: 64})),
+        (199.0, 4, PairPlan("narrow_enough")),
+        (150.0, 5, PairPlan("done")),
     ],
 )
-def test_doublings_add_as_many_trials_as_there_are_at_a_wide_interval(low: float, stage: int, expected: Plan) -> None:
+def test_doublings_add_as_many_trials_as_there_are_at_a_wide_interval(
+    low: float, stage: int, expected: PairPlan
+) -> None:
     crossover = Crossover("bracketed", size=200.0, low=low, high=201.0, bracket=(100.0, 400.0), roots=(200.0,))
     assert plan_refinement(crossover, {10, 100, 400}, stage, 8, Refinement(bisections=0, doublings=2)) == expected
 
@@ -157,7 +159,7 @@ def test_a_bracket_without_a_size_inside_gets_trials_at_a_stair() -> None:
 def test_if_single_trials_cross_several_times_all_sizes_get_trials(first: int, stage: int, decision: str) -> None:
     crossover = Crossover("multiple", roots=(20.0, 40.0, 60.0))
     plan = plan_refinement(crossover, {10, 30, 50, 90}, stage, 3, Refinement(bisections=0, first_trials=first))
-    assert plan == Plan(decision, trials=dict.fromkeys((10, 30, 50, 90), 2) if decision == "add_trials" else {})
+    assert plan == PairPlan(decision, trials=dict.fromkeys((10, 30, 50, 90), 2) if decision == "add_trials" else {})
 
 
 @pytest.fixture

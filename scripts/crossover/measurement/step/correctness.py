@@ -29,7 +29,7 @@ from crossover.measurement.modules import buffers_of, modules_of, named_buffers_
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic, default_dtype
-from crossover.measurement.step.tasks import Answer, Errors, GradientTask, InferenceTask, Task
+from crossover.measurement.step.tasks import CheckResult, Errors, GradientTask, InferenceTask, Task
 from crossover.measurement.step.trees import map_tensors, tensors_of
 
 ROUNDING = {
@@ -97,10 +97,10 @@ def compare_with_reference(
     precision: str,
     execution: str = "eager",
     grown_bytes: GrownBytes = without_measuring,
-) -> Answer:
+) -> CheckResult:
     """Compare a task's step with double precision; may leave fresh weights in the task's model."""
     if task.not_comparable is not None:
-        return Answer(unchecked=f"the workload leaves the check out: {task.not_comparable}")
+        return CheckResult(unchecked=f"the workload leaves the check out: {task.not_comparable}")
     answers = []
     try:
         for attempt in range(ATTEMPTS):
@@ -111,11 +111,11 @@ def compare_with_reference(
             if answers[-1].wrong is answers[-1].unchecked is None:
                 return answers[-1]
     except UncheckedError as error:
-        return Answer(unchecked=str(error))
+        return CheckResult(unchecked=str(error))
     except Exception as error:  # from the comparison, since the step itself has run before
         if is_out_of_memory(error):
-            return Answer(unchecked="memory ran out in the comparison with double precision")
-        return Answer(unchecked=REFERENCE_FAILS)
+            return CheckResult(unchecked="memory ran out in the comparison with double precision")
+        return CheckResult(unchecked=REFERENCE_FAILS)
     return next((answer for answer in answers if answer.wrong is None), answers[-1])
 
 
@@ -134,7 +134,7 @@ def _compare(
     precision: str,
     execution: str,
     grown_bytes: GrownBytes,
-) -> Answer:
+) -> CheckResult:
     weights_bytes = sum(tensor.numel() * 8 for tensor in parameters_of(fresh))
     if 4 * weights_bytes > available_bytes():
         raise UncheckedError("the weights in double precision do not fit into the host's free memory")
@@ -200,7 +200,7 @@ def _compare(
             check_builds()
         if answer.wrong and not any(map(_has_fractions, exact["result"])) and "gradient" not in exact:
             finding = answer.wrong.partition(";")[0]
-            answer = Answer(
+            answer = CheckResult(
                 answer.errors, unchecked=f"{finding}; integers may differ where two scores are nearly equal"
             )
         return replace(answer, rows=part.count)
@@ -356,7 +356,7 @@ def judge(
     noise_effect: Callable[[float, int], Errors],
     rerun_difference: Callable[[], Errors],
     precision: str,
-) -> Answer:
+) -> CheckResult:
     """The verdict: correct if noise as large as rounding explains the errors, wrong if larger noise does not either.
 
     It is unchecked if only larger noise explains an error, if an error that noise explains exceeds ERROR_MAX, or if two
@@ -375,22 +375,22 @@ def judge(
                     "if steps change data that they keep, such as an array that grows from step to step, let each step "
                     f"start from a copy; otherwise {advice}"
                 )
-            return Answer(errors, wrong=f"the step's {name} is not finite, in double precision it is; {advice}")
+            return CheckResult(errors, wrong=f"the step's {name} is not finite, in double precision it is; {advice}")
     share = ROUNDING[precision]
     limits = _limits(errors, noise_effect, share)
     suspects = [name for name, error in errors.items() if error > min(ERROR_MAX, limits[name])]
     if not suspects:
-        return Answer(errors)
+        return CheckResult(errors)
     if _beyond(errors, limits):
         larger = _limits(errors, noise_effect, share * LARGER_NOISE.get(precision, 4.0))
         limits = {name: max(limit, larger[name]) for name, limit in limits.items()}
     name = next(iter(_beyond(errors, limits)), suspects[0])
     finding = f"the step's {name} is off by {errors[name]:.2g} of its norm, where rounding explains {limits[name]:.2g}"
     if errors[name] <= limits[name]:
-        return Answer(errors, unchecked=f"{finding}; in {precision} that could still be rounding")
+        return CheckResult(errors, unchecked=f"{finding}; in {precision} that could still be rounding")
     if (spread := rerun_difference()[name]) > limits[name]:
-        return Answer(errors, unchecked=f"{finding}, but two runs of the step differ by {spread:.2g}")
-    return Answer(errors, wrong=f"{finding}; {advice}")
+        return CheckResult(errors, unchecked=f"{finding}, but two runs of the step differ by {spread:.2g}")
+    return CheckResult(errors, wrong=f"{finding}; {advice}")
 
 
 def _limits(errors: Errors, noise_effect: Callable[[float, int], Errors], share: float) -> Errors:

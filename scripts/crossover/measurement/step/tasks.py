@@ -42,7 +42,7 @@ Errors = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Answer:
+class CheckResult:
     """The verdict on a step's result: correct, unless `wrong` or `unchecked` has a reason."""
 
     errors: Errors = field(default_factory=dict)
@@ -166,7 +166,7 @@ class Task(ABC):
         """The work of `step`, which has succeeded before, with nothing around it that a plain loop does not have."""
         return self.step
 
-    def check(self) -> Answer | None:
+    def check(self) -> CheckResult | None:
         """The verdict of the task's own check; None to compare with double precision."""
         return None
 

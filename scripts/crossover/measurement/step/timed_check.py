@@ -27,7 +27,7 @@ from crossover.measurement.step.correctness import (
 )
 from crossover.measurement.step.endings import is_out_of_memory
 from crossover.measurement.step.execution import Execution, observed
-from crossover.measurement.step.tasks import Answer, Errors, Task
+from crossover.measurement.step.tasks import CheckResult, Errors, Task
 
 STEPS = 4
 """Number of steps, enough to reveal most state that changes every few steps."""
@@ -65,7 +65,7 @@ class State:
             state.update({name: value for name, value in values.items() if not isinstance(value, torch.Tensor)})
 
 
-class Run(NamedTuple):
+class StepResults(NamedTuple):
     """The outcome of some steps, on the host."""
 
     values: Values
@@ -73,7 +73,7 @@ class Run(NamedTuple):
     drew: bool
 
 
-def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answer:
+def compare_with_eager(task: Task, execution: Execution, precision: str) -> CheckResult:
     """Compare timed steps with eager ones in the same precision and on the same device; restores the task's state."""
     is_graph = execution.results is not None
     try:
@@ -83,22 +83,22 @@ def compare_with_eager(task: Task, execution: Execution, precision: str) -> Answ
             return _compare(task, execution, precision, is_graph)
     except Exception as error:  # from the comparison, since timed steps have run before
         if is_out_of_memory(error):
-            return Answer(unchecked="memory ran out in the comparison with eager steps")
-        return Answer(
+            return CheckResult(unchecked="memory ran out in the comparison with eager steps")
+        return CheckResult(
             unchecked="the steps cannot be compared with eager ones: one that starts again from earlier weights fails"
         )
 
 
-def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -> Answer:
+def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -> CheckResult:
     inputs = task.next_inputs()
     state = State(task)
 
-    def run_eager(noise: AbstractContextManager[Any] | None = None) -> Run:
+    def run_eager(noise: AbstractContextManager[Any] | None = None) -> StepResults:
         stance = nullcontext() if is_graph else torch.compiler.set_stance("force_eager")
         with stance, observed(task) as results, noise or nullcontext():
             return _run(lambda: task.run(*inputs), lambda: results, state, task.arithmetic.device)
 
-    def run_timed() -> Run:
+    def run_timed() -> StepResults:
         with observed(task) as results:
             read = execution.results or (lambda: results)
             return _run(lambda: execution.run(*inputs), read, state, task.arithmetic.device)
@@ -106,7 +106,7 @@ def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -
     eager, timed = run_eager(), run_timed()
     errors = errors_between(timed.values, eager.values)
     if not errors:
-        return Answer(unchecked="the eager steps return no finite numbers to compare")
+        return CheckResult(unchecked="the eager steps return no finite numbers to compare")
 
     @cache
     def is_repeatable() -> bool:
@@ -123,13 +123,13 @@ def _compare(task: Task, execution: Execution, precision: str, is_graph: bool) -
     if answer.wrong is None:
         return answer
     if eager.drew:
-        return Answer(errors, unchecked="timed and eager steps draw different random numbers")
-    return Answer(errors, wrong=f"{answer.wrong.partition(';')[0]}; {FROZEN if is_graph else COMPILED}")
+        return CheckResult(errors, unchecked="timed and eager steps draw different random numbers")
+    return CheckResult(errors, wrong=f"{answer.wrong.partition(';')[0]}; {FROZEN if is_graph else COMPILED}")
 
 
 def _run(
     step: Callable[[], None], results: Callable[[], list[torch.Tensor]], state: State, device: torch.device
-) -> Run:
+) -> StepResults:
     outputs: list[torch.Tensor] = []
     try:
         torch.manual_seed(0)
@@ -137,7 +137,7 @@ def _run(
         for _ in range(STEPS):
             step()
             outputs += [result.to("cpu", copy=True) for result in results()]
-        return Run({"result": outputs, **state.changes()}, _generators(device) != before)
+        return StepResults({"result": outputs, **state.changes()}, _generators(device) != before)
     finally:
         state.restore()
 

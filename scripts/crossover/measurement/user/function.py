@@ -30,7 +30,7 @@ from crossover.measurement.step.check_modes import SameDraws
 from crossover.measurement.step.conditions import seed_all
 from crossover.measurement.step.correctness import comparable, on_same_places
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import Answer, Task
+from crossover.measurement.step.tasks import CheckResult, Task
 from crossover.measurement.user.loss import kind_of
 from crossover.measurement.user.model import as_user_error, call_user, check_parts
 from crossover.measurement.user.module import call_function, imported_anew, is_of_user, keeps_state, location_of
@@ -170,7 +170,7 @@ class FunctionTask(Task):
         for wait in waits:
             wait()
 
-    def check(self) -> Answer:
+    def check(self) -> CheckResult:
         """Compare the results of a first step with those of a first step on the CPU.
 
         The user's function is called anew for each first step, since a later step may depend on earlier ones. For the
@@ -179,7 +179,7 @@ class FunctionTask(Task):
         """
         model = self.builder.model
         if not model.checked:
-            return Answer(unchecked="the study says check: false")
+            return CheckResult(unchecked="the study says check: false")
         device = self.arithmetic.device.type
         firsts: list[Spent] = []
         laters: list[Spent] = []
@@ -187,28 +187,28 @@ class FunctionTask(Task):
         tolerance = self.user_step.tolerance
         is_repeated = difference(results, self._first_results(device, firsts, laters)[0], tolerance) is None
         if reason := self._unrepeated(device, firsts, laters):
-            return Answer(unchecked=reason)
+            return CheckResult(unchecked=reason)
         if keeps_state() and not active_children():
             changed_anew, reason = self._compared_anew(device, laters)
             if reason:
-                return Answer(unchecked=reason)
+                return CheckResult(unchecked=reason)
             changed = changed or changed_anew
         if not results:
-            return Answer(
+            return CheckResult(
                 unchecked="the function returns no numbers or arrays to compare, so that nothing shows whether its "
                 "work is done; Step(result=...) can return some"
             )
         if not is_repeated:
-            return Answer(
+            return CheckResult(
                 unchecked="built twice, the function returns different results; it may draw unseeded random numbers"
             )
         changed = changed or self._changed(results, self.user_step, LATER)
         if device == "cpu":
-            return Answer(unchecked=changed)
+            return CheckResult(unchecked=changed)
         expected = results_of(self.builder.step_on("cpu"), model)
         if (text := difference(results, expected, tolerance)) is None:
-            return Answer({"result": max(map(relative_error, results, expected))}, unchecked=changed)
-        return Answer(
+            return CheckResult({"result": max(map(relative_error, results, expected))}, unchecked=changed)
+        return CheckResult(
             wrong=f"its results on {device} differ from those on the CPU: {text}; if both have the same data, "
             "Step(tolerance=...) allows more"
         )

@@ -35,7 +35,7 @@ from crossover.measurement.modules import call_own_to, modules_of, parameters_of
 from crossover.measurement.step.conditions import read_switches, restore_unset
 from crossover.measurement.step.endings import early_end, is_lacking
 from crossover.measurement.step.precision import PURE, Arithmetic, default_dtype
-from crossover.measurement.step.tasks import Answer, InferenceTask, Task, TrainingTask, parameter_count
+from crossover.measurement.step.tasks import CheckResult, InferenceTask, Task, TrainingTask, parameter_count
 from crossover.measurement.step.trees import Change, change_tensors, map_plain, map_tensors, same_values, tensors_of
 from crossover.measurement.user.batches import (
     COUNT_THEM,
@@ -402,7 +402,7 @@ class _UserTask(Task):
             )
         self.untouched = None
 
-    def check(self) -> Answer | None:
+    def check(self) -> CheckResult | None:
         """Raise InvalidError if the work of later steps vanishes; the results are compared with double precision."""
         if not self.spec.checked or self.loaded:
             return None
@@ -416,7 +416,7 @@ class _UserTask(Task):
                 reason, unchecked = None, reason or unchecked
         if reason:
             raise InvalidError(f"{self.spec.shown}: {reason}")
-        return Answer(unchecked=unchecked) if unchecked else None
+        return CheckResult(unchecked=unchecked) if unchecked else None
 
     def _host_copy(self) -> Batch:
         """A copy of the resident batch in host memory, so that it takes no part in the device's peak memory."""

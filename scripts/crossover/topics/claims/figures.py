@@ -25,7 +25,7 @@ NAME_LETTERS = 38
 
 
 @dataclass(frozen=True)
-class Row:
+class FigureRow:
     """A row of the figure: a cell, a published run, or the heading of a device."""
 
     label: str
@@ -63,17 +63,17 @@ def _draw_figure(view: StudyView) -> Figure:
     return figure
 
 
-def _rows(view: StudyView) -> list[Row]:
+def _rows(view: StudyView) -> list[FigureRow]:
     """For each device: a heading, each cell followed by the published runs that match it, then the other runs."""
     named = varying(view.cells, NAMED_AXES) or ["precision"]
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     for device in DEVICES:
         unmatched = [run for run in records(view.published) if run["device"] == device]
         cells = records(view.cells[view.cells["device"] == device])
         if not cells and not unmatched:
             continue
         title = view.device_title(device) if cells else f"{DEVICE_WORDS[device]}, not measured"
-        rows.append(Row(title, DEVICE_COLOURS[device], heading=True))
+        rows.append(FigureRow(title, DEVICE_COLOURS[device], heading=True))
         for cell in cells:
             rows.append(_cell_row(view, cell, name_by(cell, named) or DEVICE_WORDS[device]))
             matching = [run for run in unmatched if _matches(run, cell, named)]
@@ -94,20 +94,20 @@ def _matches(run: Mapping[str, Any], cell: Mapping[str, Any], named: Sequence[st
     return all(run[axis] == cell[axis] for axis in NAMED_AXES if run.get(axis) is not None)
 
 
-def _cell_row(view: StudyView, cell: Mapping[str, Any], label: str) -> Row:
+def _cell_row(view: StudyView, cell: Mapping[str, Any], label: str) -> FigureRow:
     steps = view.run_steps(cell["batch_size"])
     times = {name: cell[f"step_time{end}_s"] for name, end in ((TIME, ""), ("low", "_low"), ("high", "_high"))}
     values = {name: None if value is None else value * (steps or 1) for name, value in times.items()}
     values |= {MEMORY: cell[view.memory_column(cell["device"])], ERROR: cell["max_relative_error"]}
     projected = steps is not None and (cell["timed_steps"] or 0) < steps
     status = "" if cell["status"] == "ok" else cell["status"]
-    return Row(label, DEVICE_COLOURS[cell["device"]], values=values, status=status, projected=projected)
+    return FigureRow(label, DEVICE_COLOURS[cell["device"]], values=values, status=status, projected=projected)
 
 
-def _published_row(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, Any], label: str) -> Row:
+def _published_row(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, Any], label: str) -> FigureRow:
     memory = run["peak_allocated_bytes"] or run["device_used_bytes"]
     values = {TIME: view.published_time_s(run, cell), MEMORY: memory, ERROR: run["max_relative_error"]}
-    return Row(label, PUBLISHED_COLOUR, published=True, values=values)
+    return FigureRow(label, PUBLISHED_COLOUR, published=True, values=values)
 
 
 def _time_text(view: StudyView) -> Callable[[float], str]:
@@ -125,7 +125,7 @@ def _memory_label(view: StudyView) -> str:
     return "\n".join(["memory", *words])
 
 
-def _draw_column(axes: Axes, name: str, rows: Sequence[Row], text: Callable[[float], str]) -> None:
+def _draw_column(axes: Axes, name: str, rows: Sequence[FigureRow], text: Callable[[float], str]) -> None:
     positive = [row.values[name] for row in rows if row.values.get(name)]
     high = max(positive, default=1)
     if positive and high > 10 * min(positive):

@@ -24,7 +24,7 @@ from crossover.measurement.step import correctness
 from crossover.measurement.step.correctness import (
     ROUNDING,
     WHOLE_BATCH_S,
-    Answer,
+    CheckResult,
     Errors,
     compare_with_reference,
     judge,
@@ -103,7 +103,7 @@ def checked(
     batch: torch.Tensor | None = None,
     forward: Callable[..., Any] = squared,
     grown_bytes: Callable[..., int] = without_measuring,
-) -> Answer:
+) -> CheckResult:
     """The verdict on a training whose model is changed by `wrong`, while the reference's is not."""
     torch.manual_seed(0)
     batch = torch.randn(ROWS, 4) if batch is None else batch
@@ -111,7 +111,7 @@ def checked(
     return compare_with_reference(task, right, claimed or precision, grown_bytes=grown_bytes)
 
 
-def is_right(answer: Answer) -> bool:
+def is_right(answer: CheckResult) -> bool:
     return bool(answer.errors) and answer.wrong is answer.unchecked is None
 
 
@@ -311,14 +311,14 @@ def test_results_that_cannot_be_compared_are_unchecked_with_a_reason(options: di
 def test_random_numbers_that_the_reference_cannot_draw_are_unchecked(draw: Change, execution: str) -> None:
     task = TinyTraining(model(), [torch.randn(ROWS, 4)], forward=lambda m, inputs: (draw(m(inputs)).mean(),))
     answer = compare_with_reference(task, model, "fp32", execution)
-    assert answer == Answer(unchecked="the model draws random numbers that the reference cannot draw as well")
+    assert answer == CheckResult(unchecked="the model draws random numbers that the reference cannot draw as well")
 
 
 def test_a_workload_can_skip_the_check() -> None:
     task = TinyTraining(model(), [torch.randn(8, 4)])
     task.not_comparable = "it samples"
     answer = compare_with_reference(task, lambda: pytest.fail("built"), "fp32")
-    assert answer == Answer(unchecked="the workload leaves the check out: it samples")
+    assert answer == CheckResult(unchecked="the workload leaves the check out: it samples")
 
 
 def test_a_reference_that_does_not_fit_into_memory_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -391,7 +391,7 @@ def test_a_model_for_a_fixed_batch_size_is_compared_on_the_whole_batch() -> None
 
 def checked_inference(
     batch: torch.Tensor, change: Change = lambda outputs: outputs
-) -> tuple[Answer, list[int], list[int]]:
+) -> tuple[CheckResult, list[int], list[int]]:
     """The verdict on an inference, and the batch sizes that the task's model and the exact model received."""
     timed: list[int] = []
     exact: list[int] = []
@@ -412,7 +412,7 @@ def test_an_inference_runs_the_whole_batch_but_is_compared_on_some_rows(monkeypa
     set_reference_time(monkeypatch, 1.0)
     answer, timed, exact = checked_inference(torch.arange(1.0, 1001).unsqueeze(1))
     assert (timed, exact) == ([1000] * 3, [ROWS] * 2)
-    assert answer == Answer({"result": 0.0}, rows=ROWS)
+    assert answer == CheckResult({"result": 0.0}, rows=ROWS)
 
 
 @pytest.mark.parametrize(("multiple", "rows"), [(2, ROWS), (4, None)])
@@ -488,7 +488,7 @@ class Fixed(TinyInference):
         return tuple(torch.as_tensor(value) for value in values)
 
 
-def checked_outputs(exact: list[Any], timed: list[Any]) -> Answer:
+def checked_outputs(exact: list[Any], timed: list[Any]) -> CheckResult:
     return compare_with_reference(Fixed(exact, timed), lambda: linear(1.0), "fp32")
 
 
@@ -550,7 +550,7 @@ def test_long_sums_of_a_depthwise_training_are_right_and_a_wrong_gradient_is_sti
     def depthwise() -> nn.Module:
         return nn.Sequential(nn.Conv2d(4, 4, 3, groups=4), nn.ReLU(), nn.AdaptiveAvgPool2d(1))
 
-    def trained(change: Callable[[nn.Module], nn.Module]) -> Answer:
+    def trained(change: Callable[[nn.Module], nn.Module]) -> CheckResult:
         torch.manual_seed(0)
         task = TinyTraining(change(depthwise()), [torch.randn(8, 4, 66, 66)], forward=squared)
         with SummedInTurn():
@@ -612,4 +612,6 @@ def test_the_loss_is_scaled_as_in_the_step_and_the_scale_is_halved_on_overflow(f
         arithmetic_of("amp-fp16", CPU),
         lambda model, inputs: (mean_output(model, inputs)[0] * factor,),
     )
-    assert compare_with_reference(task, lambda: linear(3.0), "amp-fp16") == Answer({"result": 0.0, "gradient": 0.0})
+    assert compare_with_reference(task, lambda: linear(3.0), "amp-fp16") == CheckResult(
+        {"result": 0.0, "gradient": 0.0}
+    )

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from crossover.measurement.step.execution import Execution, observed
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import Answer, Task
+from crossover.measurement.step.tasks import CheckResult, Task
 from crossover.measurement.step.timed_check import State, compare_with_eager
 from tiny_tasks import FP32, Applied, TinyInference, TinyTraining, squared
 
@@ -40,7 +40,7 @@ class Graph:
         self.wrong()
         vars(self.model).update(live)
 
-    def answer(self) -> Answer:
+    def answer(self) -> CheckResult:
         ready = Execution(lambda: None, self.replay, results=lambda: self.results)
         return compare_with_eager(self.task, ready, "fp32")
 
@@ -155,5 +155,5 @@ def test_a_comparison_that_fails_is_unchecked() -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     answer = compare_with_eager(training(model := dropped()), Execution(lambda: None, fails), "fp32")
-    assert answer == Answer(unchecked="memory ran out in the comparison with eager steps")
+    assert answer == CheckResult(unchecked="memory ran out in the comparison with eager steps")
     assert not any(torch.isnan(parameter).any() for parameter in model.parameters())

@@ -22,7 +22,7 @@ from crossover.config.studies import Cell
 from crossover.config.words import AS_WRITTEN
 from crossover.errors import InvalidError, UserError
 from crossover.measurement.step.precision import Arithmetic
-from crossover.measurement.step.tasks import Answer
+from crossover.measurement.step.tasks import CheckResult
 from crossover.measurement.trial import is_still_computing
 from crossover.measurement.user import function as function_module
 from crossover.measurement.user import repeats
@@ -276,7 +276,7 @@ def test_work_that_only_the_first_call_does_is_one_line(body: str, work: SimpleN
 
 @pytest.mark.parametrize("body", ["return lambda: fake_work.do(n)", "return lambda: sum(range(n))"])
 def test_work_that_each_call_does_is_right(body: str, work: SimpleNamespace, tmp_path: Path) -> None:
-    assert worn(tmp_path, body).check() == Answer()
+    assert worn(tmp_path, body).check() == CheckResult()
     assert work.done_us % 500 == 0
 
 
@@ -285,7 +285,7 @@ def test_cpu_time_of_a_step_with_worker_processes_is_not_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(function_module, "active_children", lambda: ["a worker"])
-    assert worn(tmp_path, ONCE["set"]).check() == Answer()
+    assert worn(tmp_path, ONCE["set"]).check() == CheckResult()
 
 
 def test_a_first_call_that_may_compile_is_not_checked(
@@ -314,7 +314,7 @@ def test_an_iterator_that_is_used_up_is_one_line(body: str, kind: str, work: Sim
         with pytest.raises(InvalidError, match=rf"its step reads an iterator \({kind}\) that its first call uses up"):
             task.check()
     else:
-        assert task.check() == Answer()
+        assert task.check() == CheckResult()
 
 
 def test_a_first_call_that_alone_waits_is_not_checked(work: SimpleNamespace, tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_a_first_call_that_alone_waits_is_not_checked(work: SimpleNamespace, tmp
 )
 def test_first_calls_that_differ_little_or_seldom_are_right(body: str, work: SimpleNamespace, tmp_path: Path) -> None:
     work.noise = [0] * 99 + [100, 0, 0, 100]  # of two first calls; a later and a second call stand between them
-    assert worn(tmp_path, body, calls=0).check() == Answer()
+    assert worn(tmp_path, body, calls=0).check() == CheckResult()
 
 
 def test_a_little_work_of_the_first_call_is_confirmed(work: SimpleNamespace, tmp_path: Path) -> None:
@@ -478,7 +478,7 @@ def test_equal_results_from_equal_seeds_are_right(body: str, before: str, tmp_pa
     task = task_of(cell_of("build", file=written(tmp_path, body, f"{before}\ndef build(n, device):")))
     for _ in range(3):
         task.step()
-    assert task.check() == Answer()
+    assert task.check() == CheckResult()
 
 
 def test_nan_and_infinity_agree_only_with_themselves() -> None:
