@@ -261,7 +261,7 @@ def test_what_is_unexplained_is_no_cause(row: Row, work: tuple[float, ...], text
         assert not why.remedy
     else:
         assert why.sentence().startswith(text)
-        assert why.sentence().endswith("; at the largest size it is unexplained")
+        assert why.sentence().endswith("; at the largest size, no cause was found")
 
 
 def test_a_run_without_a_gpu_names_the_commands_for_a_machine_with_one_once(rows: pd.DataFrame, tmp_path: Path) -> None:

@@ -56,17 +56,20 @@ class Bottleneck(Answer):
         up_to = f" and the largest part up to {position_text(self.last, self.unit)}" if self.last != self.first else ""
         if self.status == "not_found":
             second = f"; the largest explained part is {self.second}" if self.second else ""
-            point = point_of(self.unit)
-            end = f"; at the largest {point}, the largest part is {self.at_the_end}"
-            end = end if self.at_the_end != UNEXPLAINED else ""
+            end = self._end() if self.at_the_end != UNEXPLAINED else ""
             return f"the cause was not found: {place} is unexplained{up_to}{second}{end}"
         if self.status == "throughout" and up_to:
             up_to = f" and the largest part at every {point_of(self.unit)} measured"
         is_graph_free = self.part == "Python and other host work" and self.device != "CPU"
         which = ", which a CUDA graph cannot capture," if is_graph_free else ""
         second = f", followed by {self.second}" if self.second else ""
-        end = f"; at the largest {point_of(self.unit)} it is {self.at_the_end}" if self.status == "up_to" else ""
+        end = self._end() if self.status == "up_to" else ""
         return f"{self.part}{which} is {place}{up_to}{second}{self._remedy()}{end}"
+
+    def _end(self) -> str:
+        """The largest part at the largest point."""
+        found = f"the largest part is {self.at_the_end}" if self.at_the_end != UNEXPLAINED else "no cause was found"
+        return f"; at the largest {point_of(self.unit)}, {found}"
 
     def _remedy(self) -> str:
         if self.gain is None:
