@@ -25,6 +25,7 @@ from crossover.machine.installed import NOT_INSTALLED
 from crossover.machine.kernel import cgroup_quota, cpu_model, governor, read_kernel, turbo
 from crossover.machine.nvml import ask, read_gpu, silent_driver
 from crossover.machine.threads import share_of_host
+from crossover.text import cores_text
 
 HANDED_DOWN = "CROSSOVER_MACHINE"
 
@@ -146,7 +147,7 @@ def find_machine() -> Machine:
 def _hardware(device: str, nvidia: _Nvidia) -> str:
     first = next(iter(nvidia.gpus.visible), None) if device == "cuda" else None
     _, cores = share_of_host(device, "auto", first, nvidia.gpus)
-    cpu = f"{cpu_model()}, {cores} cores"
+    cpu = f"{cpu_model()}, {cores_text(cores)}"
     if device == "cpu":
         return cpu
     names = nvidia.names if first else _display_devices(Path("/"))

@@ -66,6 +66,8 @@ def test_the_hardware_lists_visible_gpus_and_their_share_of_cores(monkeypatch: p
     assert {name: find_machine().hardware[name] for name in expected} == expected
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert find_machine().hardware["cuda"].startswith("Brand b beside CPU C, ")
+    monkeypatch.setattr(threads, "usable_cpus", lambda: {0})
+    assert find_machine().hardware["cpu"] == "CPU C, 1 core"
 
 
 @pytest.mark.parametrize(

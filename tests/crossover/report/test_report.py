@@ -316,6 +316,11 @@ def test_a_partial_report_of_another_host_says_so(rows: pd.DataFrame, tmp_path: 
     assert re.search(r"Measured on .*Brand C1.* of here; threads 2", summary)
 
 
+def test_one_thread_is_told_in_the_singular(rows: pd.DataFrame, tmp_path: Path) -> None:
+    page = write_page(rows[rows["device"] == "cpu"].assign(threads=1), tmp_path)
+    assert "</bdi>, 1 thread; " in page.path.read_text()
+
+
 def test_every_caveat_and_reason_has_a_wording() -> None:
     assert set(FLAGS) <= set(CAVEATS) <= {*CAVEAT_WORDS, *CROSSOVER_CAVEATS, "no_interval"}
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
