@@ -68,7 +68,12 @@ class Code:
     @property
     def parts(self) -> dict[str, str]:
         """What the code's keys are made of, by a name for messages: a digest or a version each."""
-        files = {f"file {name.removeprefix('data: ')}": self.digests[name] for name in self.of_model if name != CHOICE}
+        files: dict[str, str] = {}
+        for name in (name for name in self.of_model if name != CHOICE):
+            part = f"file {_path_of(name, self.files[name])}"
+            while part in files:
+                part += "'"
+            files[part] = self.digests[name]
         if CHOICE in self.digests:
             files["the function of the model or its arguments"] = self.digests[CHOICE]
         versions = {**self.packages, **self.surroundings.get("installed", {})}
@@ -86,6 +91,14 @@ class Code:
     @property
     def key(self) -> str:
         return _digest_of_values([self.digests, self.packages, self.surroundings])
+
+
+def _path_of(name: str, file: Path) -> str:
+    """A file's path for messages: 'nets/small.py' of module 'nets.small', 'nets/__init__.py' of package 'nets'."""
+    if file.suffix != ".py" or name.rstrip("'").endswith(".py"):
+        return name.removeprefix("data: ")
+    folders = name.strip(".").replace(".", "/")
+    return f"{folders}/__init__.py".lstrip("/") if file.name == "__init__.py" else f"{folders}.py"
 
 
 def _digest_of_values(values: object) -> str:
@@ -128,7 +141,7 @@ def code_of(
         packages |= of_model.packages
         data = {f"data: {label}": path for label, path in of_model.data.items()}
         if model.table is not None:
-            data["a table"] = Path(model.table.file)
+            data["with the table"] = Path(model.table.file)
         files_of_model = {_name_within(model.origin, name): path for name, path in of_model.files.items()}
         digests[CHOICE] = _digest_of_values(_choice(model, model.name if files_of_model else model.source))
         names_of_model = [CHOICE, *files_of_model, *data]

@@ -146,7 +146,7 @@ def _change(before: str | None, now: str | None) -> str:
 
 
 def reasons_text(outdated: Mapping[str, Sequence[str]]) -> str:
-    """The note on results that are measured again, as in '12 results are measured again: file net has changed'."""
+    """The note on results that are measured again, as in '12 results are measured again: file net.py has changed'."""
     reasons = [reason for reason, _ in Counter(reason for texts in outdated.values() for reason in texts).most_common()]
     more = f" and {len(reasons) - MOST_REASONS} more" if len(reasons) > MOST_REASONS else ""
     results = "1 result is" if len(outdated) == 1 else f"{len(outdated):,} results are"

@@ -16,7 +16,7 @@ from crossover.config.models import Model, Table
 from crossover.config.workloads import OWN, known_workloads
 from crossover.home import PACKAGE
 from crossover.machine import code_key, entry_points
-from crossover.machine.code_key import Modules, code_of, digests_of
+from crossover.machine.code_key import Code, Modules, code_of, digests_of
 from crossover.machine.installed import version_of
 from trials import trial_job, write_points
 
@@ -94,6 +94,26 @@ def test_editing_the_table_of_a_users_model_changes_its_key(tmp_path: Path) -> N
     without = key(replace(model, table=None))
     samples.write_text("a,b\n1,3\n")
     assert len({before, without, key(model)}) == 3
+
+
+def test_messages_name_the_files_of_a_model_by_their_paths() -> None:
+    """Two modules may have the same name, in two folders."""
+    files = {
+        "net": "net.py",
+        "net'": "other/net.py",
+        "nets": "nets/__init__.py",
+        "nets.small": "nets/small.py",
+        ".": "package/__init__.py",
+        "tools/other.py": "tools/other.py",
+        "fast": "fast.so",
+        "data: weights.pt": "weights.pt",
+    }
+    code = Code({name: Path(file) for name, file in files.items()}, dict.fromkeys(files, "digest"), {}, [*files])
+    names = [part.removeprefix("file ") for part in code.parts if part.startswith("file ")]
+    assert names == [
+        *("net.py", "net'.py", "nets/__init__.py", "nets/small.py", "__init__.py", "tools/other.py", "fast"),
+        "weights.pt",
+    ]
 
 
 def test_editing_comments_and_docstrings_keeps_the_key(library: Path) -> None:

@@ -177,8 +177,8 @@ ALL = NETS | ON_HIGGS
 ON_CPU = {cell for cell in ALL if cell.endswith("cpu")}
 
 MEASURED_AGAIN = {
-    "the model is edited": (edit("net.py", "size, layers", "2 * size, layers"), NETS, "file net has changed"),
-    "a helper of the model is edited": (edit("helper.py", "1", "2"), NETS, "file helper has changed"),
+    "the model is edited": (edit("net.py", "size, layers", "2 * size, layers"), NETS, "file net.py has changed"),
+    "a helper of the model is edited": (edit("helper.py", "1", "2"), NETS, "file helper.py has changed"),
     "a data file of the model is edited": (edit("layers.json", "1", "2"), NETS, "file layers.json has changed"),
     "a variable that the model reads": (variable("DEPTH", "3"), NETS, "variable DEPTH was not set, is 3"),
     "another function of the file": (study(model="net.py:other"), NETS, "the function of the model"),
@@ -287,8 +287,8 @@ def test_a_higher_time_limit_reruns_only_jobs_that_the_limit_ended(project: Proj
 
 
 def test_a_note_says_what_has_changed() -> None:
-    texts = {"a": ["file net has changed", "seed was 0, is 1"], "b": ["file net has changed"]}
-    assert reasons_text(texts) == "2 results are measured again: file net has changed; seed was 0, is 1"
+    texts = {"a": ["file net.py has changed", "seed was 0, is 1"], "b": ["file net.py has changed"]}
+    assert reasons_text(texts) == "2 results are measured again: file net.py has changed; seed was 0, is 1"
 
 
 def test_a_dataset_that_does_not_name_its_key_is_made_again(tmp_path: Path) -> None:
