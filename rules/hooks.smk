@@ -55,7 +55,9 @@ from snakemake.logging import logger
 
 RUN = SnakemakeRun(workflow)
 PROGRESS = Progress(
-    logger.info, up_to_date=lambda: tell_answers_again(), missing=lambda: len(get_trials_to_measure())
+    logger.info,
+    up_to_date=lambda: tell_answers_again(),
+    missing=lambda: [trial for _, trial in get_trials_to_measure()],
 )
 
 # Compilers, a parameter of trials, are looked up in PATH. Jobs need the same PATH, and do not run `onstart`.

@@ -55,18 +55,18 @@ def test_the_rounds_of_a_large_run_follow_each_other_and_go_on_after_a_stop(work
     script.write_text("import sys\nif '--trial=2' in sys.argv: sys.exit('error: it fails')\n" + works)
     stopped = workflow.snakemake(TARGET)
     assert stopped.returncode != 0
-    assert "To measure: 6 trials." in stopped.stdout + stopped.stderr
+    assert "To measure: 6 trials in 3 rounds." in stopped.stdout + stopped.stderr
     assert {trial for trial, _ in measured(workflow)} == {1}
     script.write_text(works)
     jobs = workflow.would_run(TARGET)
     assert (jobs["measure_cell"], jobs["plan_round"], jobs["disc_depth 2"]) == (2, 1, 2)
     output = workflow.run(TARGET)
-    assert "To measure: 4 trials." in output
+    assert "To measure: 4 trials in 2 rounds." in output
     assert "Measured 4 of 4 trials." in output
     assert [trial for trial, _ in measured(workflow)] == [2, 2, 3, 3]
     assert rows(workflow) == everything
     assert workflow.would_run(TARGET) == Counter()
-    assert "To measure: 6 trials." in workflow.run("--dry-run", TARGET, "--config", "seed=1")
+    assert "To measure: 6 trials in 3 rounds." in workflow.run("--dry-run", TARGET, "--config", "seed=1")
 
     # A deleted row is measured again, and a further round follows.
     next(workflow.results.rglob("size-2/cpu/trial-1.parquet")).unlink()
@@ -101,7 +101,7 @@ def test_a_large_run_is_refined_and_repeated_after_its_last_round(workflow: Work
     jobs = workflow.would_run(TARGET)
     assert (jobs["measure_cell"], jobs["plan_round"], jobs["plan_refinement"]) == (4, 1, 1)
     output = workflow.run(TARGET)
-    assert "To measure: 8 trials, before what refinement adds." in output
+    assert "To measure: 8 trials in 2 rounds, before what refinement adds." in output
     trials = [trial for trial, _ in measured(workflow)]
     assert trials[:8] == [1] * 4 + [2] * 4
     assert trials[8:] == [3] * (len(trials) - 9) + [1]
@@ -127,7 +127,7 @@ def test_the_plan_of_80_000_trials_takes_at_most_60_cpu_seconds_and_500_mb(workf
     workflow.edit("studies/hsf_width", **axes, claims=[], published=None)
     command = [sys.executable, "-c", PEAK]
     done = subprocess.run(command, cwd=workflow.path, capture_output=True, text=True, check=True)
-    assert "To measure: 80000 trials." in done.stdout + done.stderr
+    assert "To measure: 80,000 trials in 8 rounds." in done.stdout + done.stderr
     _, cpu_s, peak_kib = done.stdout.split()[-3:]
     assert float(cpu_s) < 60
     assert int(peak_kib) * 1024 < 500e6

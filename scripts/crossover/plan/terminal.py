@@ -101,7 +101,7 @@ def _jobs_text(jobs: Mapping[str, int]) -> str:
 
 
 def _with_noun(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def cut_paths(record: logging.LogRecord) -> bool:
@@ -129,9 +129,12 @@ class Progress(logging.Handler):
         say: Callable[[str], None],
         up_to_date: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
-        missing: Callable[[], int] = int,
+        missing: Callable[[], Sequence[int]] = tuple,
     ) -> None:
-        """`missing` counts the first grid's rows to measure. Snakemake does once later rounds or stages are planned."""
+        """`missing` gives the round of each trial of the first grid that is to be measured.
+
+        Snakemake counts those of later rounds only once these or the stages of refinement are planned.
+        """
         super().__init__()
         self.planned: Counter[str] = Counter()
         """Jobs of the run by rule, as known at its start."""
@@ -178,9 +181,12 @@ class Progress(logging.Handler):
         if event == "run_info":
             self.planned = Counter(facts["stats"])
             del self.planned["total"]
-            if self.planned["plan_round"] or self.planned["plan_refinement"]:
-                self.planned["measure_cell"] = max(self.planned["measure_cell"], self._missing())
-            if words := self._counted(self._trials()):
+            missing = self._missing() if self.planned["plan_round"] or self.planned["plan_refinement"] else ()
+            self.planned["measure_cell"] = max(self.planned["measure_cell"], len(missing))
+            rounds = f" in {_with_noun(len({*missing}), 'round')}" if self.planned["plan_round"] else ""
+            roofs = "the peak rates" if self.planned["probe_roofs"] else ""
+            trials = self._counted(self._trials())
+            if words := " and ".join(filter(None, [trials and trials + rounds, roofs])):
                 self._say(f"To measure: {words}{self._more()}.")
         elif event == "job_info":
             self._running[facts["jobid"]] = facts["rule_name"]
@@ -256,9 +262,9 @@ class Progress(logging.Handler):
         # Trials of a repeat that an earlier run planned are not in this run's counts.
         planned = max(self._trials(), done + failed + stopped)
         left = planned - done - failed - stopped
-        words = f"Measured {done} of {self._counted(planned)}"
+        words = f"Measured {done:,} of {self._counted(planned)}"
         if left <= 0:
-            lost = f"{f'; {failed} failed' if failed else ''}{f'; {stopped} stopped' if stopped else ''}"
+            lost = f"{f'; {failed:,} failed' if failed else ''}{f'; {stopped:,} stopped' if stopped else ''}"
             self._say(f"{words}{lost}{self._more()}.")
         elif done and self._began is not None and (step := STEPS * done // planned) > self._last_step:
             self._last_step = step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", 
 class Run:
     """Events of a run, as Snakemake logs them, and a clock that the test advances."""
 
-    def __init__(self, missing: int = 0, **planned: int) -> None:
+    def __init__(self, missing: Sequence[int] = (), **planned: int) -> None:
         self.now_s = 0.0
         self.said: list[str] = []
         up_to_date = partial(self.said.append, "up to date")
@@ -115,9 +116,24 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
 
 
 def test_rows_that_snakemake_plans_later_count_from_the_start() -> None:
-    assert Run(5, measure_cell=3, plan_refinement=1).said == ["To measure: 5 trials, before what refinement adds."]
-    assert Run(5, measure_cell=3, plan_round=1).said == ["To measure: 5 trials."]
-    assert Run(5, measure_cell=3).said == ["To measure: 3 trials."]
+    rounds = [*[1] * 1000, *[2] * 1000, *[3] * 999]
+    assert Run(rounds, measure_cell=3, plan_refinement=1).said == [
+        "To measure: 2,999 trials, before what refinement adds."
+    ]
+    run = Run(rounds, measure_cell=1000, plan_round=1)
+    for number in range(1200):
+        run.job(number)
+    assert run.said[0] == "To measure: 2,999 trials in 3 rounds."
+    assert run.said[-1].startswith("Measured 1,200 of 2,999 trials; ")
+    assert Run([2], measure_cell=1, plan_round=1, probe_roofs=1).said == [
+        "To measure: 1 trial in 1 round and the peak rates."
+    ]
+    assert Run(rounds, measure_cell=3).said == ["To measure: 3 trials."]
+
+
+def test_peak_rates_that_are_measured_again_are_told_beside_the_trials() -> None:
+    assert Run(measure_cell=2, probe_roofs=1).said == ["To measure: 2 trials and the peak rates."]
+    assert Run(probe_roofs=1).said == ["To measure: the peak rates."]
 
 
 @pytest.mark.parametrize("line", STOPPING)
@@ -237,7 +253,7 @@ def test_a_long_run_reports_progress_twenty_times() -> None:
         run.job(number)
     told = [line.partition(" trials")[0] for line in run.said[1:]]
     assert len(told) == STEPS + 1
-    assert [*told[:2], told[-1]] == ["Measured 1 of 1000", "Measured 50 of 1000", "Measured 1000 of 1000"]
+    assert [*told[:2], told[-1]] == ["Measured 1 of 1,000", "Measured 50 of 1,000", "Measured 1,000 of 1,000"]
 
 
 def test_the_command_of_a_failed_job_is_only_in_the_log_file() -> None:
