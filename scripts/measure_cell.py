@@ -38,6 +38,7 @@ def main(arguments: list[str]) -> None:
 def answer_of(outcome: Outcome) -> str:
     """The result of a trial in one line: "1.24 ms per step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
     from crossover.measurement.clock.stopping import relative_half_width
+    from crossover.measurement.memory.memory_host import RESOLUTION_BYTES
     from crossover.text import bytes_text, percent_text, seconds_text
 
     facts = outcome.result
@@ -46,7 +47,9 @@ def answer_of(outcome: Outcome) -> str:
     words = [f"{seconds_text(facts['step_time_s'])} per step"]
     if (width := relative_half_width(facts["samples_s"])) < math.inf:
         words.append(f"within ±{percent_text(width)} in this trial")
-    words += [f"peak {bytes_text(facts['peak_bytes'])}"] if facts["peak_bytes"] else []
+    growth_bytes = facts["rss_growth_bytes"] or 0
+    if peak_bytes := facts["peak_allocated_bytes"] or (growth_bytes >= RESOLUTION_BYTES and growth_bytes):
+        words.append(f"peak {bytes_text(peak_bytes)}")
     caveats = f" (flagged: {', '.join(facts['flag_names'])})" if facts["flag_names"] else ""
     return ", ".join([*words, f"on {facts['on']}"]) + caveats
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import mmap
 import os
 import re
 import threading
@@ -20,6 +21,13 @@ from typing import Any
 import psutil
 
 SAMPLING_INTERVAL_S = 0.001
+
+RESOLUTION_BYTES = max(64, 2 * (os.cpu_count() or 1)) * mmap.PAGESIZE
+"""Growth of resident memory that the kernel may not show yet, or show late, on one CPU.
+
+A counter holds back 64 pages per thread before Linux 6.2 (mm/memory.c, TASK_RSS_EVENTS_THRESH), since then the larger
+of 32 pages and two per CPU (lib/percpu_counter.c, percpu_counter_batch).
+"""
 
 
 def measure_host(run: Callable[[], None], process: Path = Path("/proc/self")) -> dict[str, Any]:

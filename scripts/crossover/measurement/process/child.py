@@ -135,8 +135,8 @@ def _end_of(job: Job, tell: Tell) -> dict[str, Any]:
     write_record(result, Path(job.output))
     row, details = vars(result), {}
     if isinstance(job, TrialJob) and result.status == "ok":  # the command prints these values
-        details = {name: row[name] for name in ("step_time_s", "samples_s", "flag_names")}
-        details["peak_bytes"] = row["peak_allocated_bytes"] or row["rss_growth_bytes"]
+        names = ("step_time_s", "samples_s", "flag_names", "peak_allocated_bytes", "rss_growth_bytes")
+        details = {name: row[name] for name in names}
         details["on"] = row["device_name"] or row["device"]
     return {"done": result.status, "reason": result.reason, "result": details, "transient": may_pass(row)}
 
