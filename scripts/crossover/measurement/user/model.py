@@ -109,8 +109,10 @@ class UserModel:
         where = f"{self.model.shown}: {call}"
         step = _as_step(returned, where) if self.model.table is None else _on_table(returned, self.model.table, where)
         step = _with_fresh_weights(step, where)
-        if any(map(is_lazy, _tensors_in(step))):
-            self._infer_lazy_shapes(step)
+        tensors = _tensors_in(step)
+        # A model that is trained without parameters may make its layers in its first forward pass.
+        if any(map(is_lazy, tensors)) or (self.model.mode == "train" and step.run is None and not tensors):
+            self._make_parameters(step)
         if any(tensor.is_meta for tensor in _tensors_in(step)):
             raise UserError(f"{where} returns a model on the meta device, without values; build it on the CPU")
         return step
@@ -129,11 +131,11 @@ class UserModel:
         torch.set_rng_state(states[2])
         return function(size, self.cell.batch_size)
 
-    def _infer_lazy_shapes(self, step: Step) -> None:
+    def _make_parameters(self, step: Step) -> None:
         with as_user_error(self.model, "loading its data fails", is_mistake=True):
             inputs, targets = next(batches_of(step, self.cell.batch_size, self.model.shown))
         was_training = step.model.training
-        with as_user_error(self.model, "the first forward pass, needed for its lazy modules, fails"):
+        with as_user_error(self.model, "the first forward pass, which makes its parameters, fails"):
             set_mode(step.model, training=False)
             _call(step.model, inputs, targets if step.loss is None else None)
             set_mode(step.model, was_training)

@@ -647,6 +647,29 @@ def test_lazy_modules_infer_their_shapes_first(build: Build) -> None:
     task.step()
 
 
+def test_layers_that_the_first_forward_pass_makes_are_trained_and_checked(build: Build) -> None:
+    task = build(
+        """
+        class Late(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = None
+            def forward(self, x):
+                if self.layer is None:
+                    self.layer = nn.Linear(3, 1)
+                return self.layer(x)
+        def build():
+            return Late(), torch.ones(4, 3)
+        """
+    )
+    fresh = task.build_fresh()
+    assert [parameter.shape for parameter in task.model.parameters()] == [(1, 3), (1,)]
+    before = task.model.layer.weight.clone()
+    assert torch.equal(fresh.model.layer.weight, before)
+    task.step()
+    assert not torch.equal(task.model.layer.weight, before)
+
+
 class TestDerivatives:
     FIELD = """
     def forward(net, points):
