@@ -155,7 +155,7 @@ class SampleMean:
         return Interval(math.exp(logs.mean), low, high)
 
     def interval(self, together: int = 1) -> Interval:
-        """The mean with its t interval; `together` as in `t_quantile`."""
+        """The mean with its t interval, corrected for `together` intervals (Bonferroni)."""
         if math.isnan(self.variance):
             return Interval(self.mean)
         half_width = float(t_quantile(self.freedom, together)) * math.sqrt(self.variance)
@@ -204,14 +204,14 @@ def ratio_over_trials(
 
 
 def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interval:
-    """Time of the second side over time of the first, from their mean logarithms; `together` as in `t_quantile`."""
+    """Time of the second side over that of the first, from their mean logarithms, corrected for `together` ratios."""
     return (second - first).exp_interval(together)
 
 
 def ratio_of_intervals(first: Interval, second: Interval, together: int = 1) -> Interval:
     """The ratio of the second value to the first, both independent and above 0, from their 95 % intervals.
 
-    `together` is as in `t_quantile`: the distances grow as those of a normal distribution would.
+    It is corrected for `together` ratios (Bonferroni): the distances grow as those of a normal distribution would.
 
     On the log scale, the squared distance from the ratio to its lower end is the sum of two squared distances: of the
     second value to its lower end, and of the first to its upper end. The upper end is computed likewise (Zou and
