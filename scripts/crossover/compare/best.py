@@ -187,17 +187,17 @@ class BestSeries:
 def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axes: XAxes) -> Iterator[BestSeries]:
     """The series of each study in `candidates`, from trials that include those of its candidates."""
     for study, own in candidates.items():
-        spec = own.compared or own
+        compared = own.compared or own
         axes, along = best_axes(x_axes[study]), X_AXES[x_axes[study]]
         rows = measurements[
             (measurements["study"] == study)
-            & measurements["precision"].isin(spec.precisions)
-            & measurements["protocol"].isin(spec.protocols)
+            & measurements["precision"].isin(compared.precisions)
+            & measurements["protocol"].isin(compared.protocols)
         ]
         for _, series in rows.groupby(axes, sort=False):
             names = series["device"].map(lambda side: BASELINE if is_cpu(side) else side)
             devices = {str(name): Device.of(str(name), of_device, along) for name, of_device in series.groupby(names)}
-            yield BestSeries(first_row(series[axes]), x_axes[study], tuple(spec.precisions), devices)
+            yield BestSeries(first_row(series[axes]), x_axes[study], tuple(compared.precisions), devices)
 
 
 def of_own_grid(measurements: pd.DataFrame, candidates: CandidatesByStudy) -> pd.DataFrame:

@@ -200,8 +200,8 @@ def plan_stage(
         traits = workload_traits(str(pairing.series["workload"]))
         offered = (traits.granularity, traits.sizes) if along == "size" else (1, None)
         measured = {round(point) for point in points}
-        spec = refinements[pairing.study]
-        plan = plan_refinement(crossover, measured, stage, trials[pairing.study], spec, *offered, to_x)
+        refinement = refinements[pairing.study]
+        plan = plan_refinement(crossover, measured, stage, trials[pairing.study], refinement, *offered, to_x)
         why = (
             pairing.series
             | {name: getattr(pairing, name) for name in ("pair", "device", "baseline", "contender")}
@@ -228,7 +228,7 @@ def plan_stage(
         trials_of = plan.numbers(first[pairing.study]).items()
         added = {cell: {*numbers} for point, numbers in trials_of for cell in _cells_at(pairing, point)}
         requests.append(Request(added, why, refinements[pairing.study].target_width))
-    refined = {study: spec for study, spec in (candidates or {}).items() if "best" in refinements[study].pairs}
+    refined = {study: own for study, own in (candidates or {}).items() if "best" in refinements[study].pairs}
     for best in best_series(all_trials, refined, x_axes):
         for pairing in best.pairings():
             plan, crossover, why = decide(pairing)

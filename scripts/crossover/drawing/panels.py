@@ -371,7 +371,7 @@ def with_ringed_maximum(line: Line | None, words: Callable[[int], str]) -> Line 
 
 def mark_published_crossover(axes: Axes, view: StudyView) -> None:
     """Mark the published crossover: a line, or a band if it is a range."""
-    crossover = view.spec.published and view.spec.published.crossover
+    crossover = view.study.published and view.study.published.crossover
     if not crossover:
         return
     low, high = crossover

@@ -59,7 +59,7 @@ GRID_KEYS = {
 class StudyView:
     """A study's file and tables. Column `x` of trials, cells and ratios is their position on the x axis."""
 
-    spec: Study
+    study: Study
     tables: RunTables
     published: pd.DataFrame
     """The published runs, from `published_table`. Column `x` is their position on the x axis, NaN if not known."""
@@ -69,11 +69,11 @@ class StudyView:
 
     @property
     def title(self) -> str:
-        return self.spec.title
+        return self.study.title
 
     @property
     def x_axis(self) -> str:
-        return self.spec.x_axis
+        return self.study.x_axis
 
     @property
     def cells(self) -> pd.DataFrame:
@@ -90,15 +90,15 @@ class StudyView:
 
     @property
     def epochs(self) -> int:
-        run = self.spec.steps_per_run
+        run = self.study.steps_per_run
         return run.epochs if isinstance(run, Epochs) else 1
 
     def run_steps(self, batch_size: int) -> int | None:
         """Steps of the study's run at a batch size. None without a run; figures then show the time of a step."""
-        return steps_of_run(self.spec.steps_per_run, batch_size)
+        return steps_of_run(self.study.steps_per_run, batch_size)
 
     def time_label(self) -> str:
-        run = self.spec.steps_per_run
+        run = self.study.steps_per_run
         if run is None:
             return "time per step"
         count, unit = (run.epochs, "epoch") if isinstance(run, Epochs) else (run, "step")
@@ -230,27 +230,27 @@ def _name_left_out(figure: Figure, names: Sequence[str]) -> None:
     figure.set_size_inches(width, height + FOOT_ROW_IN * (1 + words.count("\n")))
 
 
-def study_view(tables: RunTables, spec: Study, name: str, currency: str | None = None) -> StudyView:
+def study_view(tables: RunTables, study: Study, name: str, currency: str | None = None) -> StudyView:
     """The view of one study."""
     tables = tables.of_study(name)
-    spec = with_x_axes({name: spec}, tables.cells)[name]
+    study = with_x_axes({name: study}, tables.cells)[name]
     headlines = pd.concat([headline_rows(tables.crossovers), _over_second_axis(tables)])
 
     sides = replace(
         tables,
-        measurements=with_x(with_ok_times(tables.measurements), spec.x_axis),
-        cells=with_x(_in_grid_order(tables.cells, spec), spec.x_axis),
-        reference_cells=with_x(tables.reference_cells, spec.x_axis),
-        ratios=with_x(_in_grid_order(tables.ratios, spec), spec.x_axis),
+        measurements=with_x(with_ok_times(tables.measurements), study.x_axis),
+        cells=with_x(_in_grid_order(tables.cells, study), study.x_axis),
+        reference_cells=with_x(tables.reference_cells, study.x_axis),
+        ratios=with_x(_in_grid_order(tables.ratios, study), study.x_axis),
         crossovers=headlines[headlines["status"].isin(["bracketed", "reversed"])],
     )
     tables = sides
-    if spec.x_axis == CPU_THREADS:
+    if study.x_axis == CPU_THREADS:
         names = ("measurements", "cells", "reference_cells", "ratios")
         tables = replace(sides, **{name: _over_threads(getattr(sides, name)) for name in names})
-    published = with_places(published_table(spec), tables.cells)
-    x = published[spec.x_axis] if spec.x_axis in PLACES else math.nan
-    return StudyView(spec, tables, published.assign(x=x).astype({"x": float}), sides, currency)
+    published = with_places(published_table(study), tables.cells)
+    x = published[study.x_axis] if study.x_axis in PLACES else math.nan
+    return StudyView(study, tables, published.assign(x=x).astype({"x": float}), sides, currency)
 
 
 def _over_second_axis(tables: RunTables) -> pd.DataFrame:
@@ -342,9 +342,9 @@ def published_series(
     return series
 
 
-def _in_grid_order(rows: pd.DataFrame, spec: Study) -> pd.DataFrame:
+def _in_grid_order(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """Sort rows by size, then by the other axes in the order of the study's file, the CPU first."""
-    listed = {axis: list(getattr(spec, key)) for axis, key in GRID_KEYS.items()}
+    listed = {axis: list(getattr(study, key)) for axis, key in GRID_KEYS.items()}
     listed["device"] = sorted(rows["device"].dropna().unique(), key=_device_rank)
     ranks = {axis: {value: rank for rank, value in enumerate(values)} for axis, values in listed.items()}
     return rows.sort_values(

@@ -30,10 +30,10 @@ def figures_of(tables: RunTables, studies: Mapping[str, Study]) -> list[tuple[st
     """The pairs of study and kind of figure with data in the tables of a run, in the order of the studies' files."""
     return [
         (name, kind)
-        for name, spec in studies.items()
+        for name, study in studies.items()
         for study_tables in [tables.of_study(name)]
         if not study_tables.cells.empty
-        for kind in spec.figures
+        for kind in study.figures
         if FIGURES[kind].applies(study_tables)
     ]
 

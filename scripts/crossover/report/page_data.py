@@ -55,7 +55,7 @@ def page_data(studies: Mapping[str, Study], tables: RunTables) -> str:
         "one_trial_lead": ONE_TRIAL_LEAD,
         "t_quantiles": plain(t_quantile(np.array([*range(1, MOST_FREEDOM + 1), np.inf]))),
         "elsewhere": {"count": len(elsewhere), "cells": _cells(elsewhere, over_this_cpu)},
-        "published": {name: _published(spec, of_study(cells, name)) for name, spec in studies.items()},
+        "published": {name: _published(study, of_study(cells, name)) for name, study in studies.items()},
         "splits": _splits(cells),
         "commands": _commands(tables),
         "columns": [
@@ -70,7 +70,7 @@ def page_data(studies: Mapping[str, Study], tables: RunTables) -> str:
             for name, column in sorted(SUMMARIES.items(), key=_rank)
         ],
         "metrics": [*_metrics(cells), SPEEDUP],
-        "studies": {name: {"title": spec.title, "x_axis": spec.x_axis} for name, spec in studies.items()},
+        "studies": {name: {"title": study.title, "x_axis": study.x_axis} for name, study in studies.items()},
         "crossovers": _crossovers(tables),
         "statuses": {name: word.count for name, word in STATUSES.items()},
         "singular": SINGULAR,
@@ -208,9 +208,9 @@ def _jobs(tables: RunTables) -> list[list[Any] | None]:
     return [jobs.get(key) for key in tables.cells[CELL_AXES].itertuples(index=False, name=None)]
 
 
-def _published(spec: Study, cells: pd.DataFrame) -> dict[str, Any]:
-    crossover = spec.published and spec.published.crossover
-    runs = records(with_places(published_table(spec), cells).dropna(subset=["device"]))
+def _published(study: Study, cells: pd.DataFrame) -> dict[str, Any]:
+    crossover = study.published and study.published.crossover
+    runs = records(with_places(published_table(study), cells).dropna(subset=["device"]))
     marks: list[dict[str, Any]] = []
     for series in published_series(runs, ["size", "batch_size"]):
         device, hardware = series.runs[0]["device"], series.runs[0]["hardware"]
@@ -225,7 +225,7 @@ def _published(spec: Study, cells: pd.DataFrame) -> dict[str, Any]:
                 "on": {axis: run[axis] for axis in PLACES if axis != "device" and run[axis] is not None},
             }
             for run in series.runs
-            for metric, value in _published_values(run, spec)
+            for metric, value in _published_values(run, study)
         ]
     return {"crossover": crossover, "marks": marks}
 
@@ -239,11 +239,11 @@ PUBLISHED_AS = {
 """The chart's metric of each published metric."""
 
 
-def _published_values(run: Mapping[str, Any], spec: Study) -> Iterable[tuple[str, float]]:
+def _published_values(run: Mapping[str, Any], study: Study) -> Iterable[tuple[str, float]]:
     """A published run's values by metric of the chart."""
     yield from ((column, run[name]) for name, column in PUBLISHED_AS.items() if run[name] is not None)
-    sizes = [run["batch_size"]] if run["batch_size"] else spec.batch_sizes
-    if run["run_time_s"] is not None and len(sizes) == 1 and (steps := steps_of_run(spec.steps_per_run, sizes[0])):
+    sizes = [run["batch_size"]] if run["batch_size"] else study.batch_sizes
+    if run["run_time_s"] is not None and len(sizes) == 1 and (steps := steps_of_run(study.steps_per_run, sizes[0])):
         yield "step_time_s", run["run_time_s"] / steps
 
 

@@ -105,7 +105,7 @@ def provenance(
         "machines": machine_facts(tables),
         "files": [_file_facts(path, folder) for path in files if path.is_file()],
         "config": config,
-        "studies": {name: written(spec) for name, spec in studies.items()},
+        "studies": {name: written(study) for name, study in studies.items()},
         "sources": _sources(studies),
         "example": commands[0] if commands else None,
         "rerun": rerun(checkout, invocation),
@@ -117,7 +117,7 @@ def provenance(
 
 def _files_of_models(studies: Mapping[str, Study]) -> list[str]:
     """The files of users' models and tables."""
-    models = [spec.user_model for spec in studies.values() if spec.user_model]
+    models = [study.user_model for study in studies.values() if study.user_model]
     files = [model.origin for model in models] + [model.table.file for model in models if model.table]
     return [path for path in dict.fromkeys(files) if Path(path).is_absolute()]
 
@@ -181,8 +181,8 @@ def measured_by(tables: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
 
 
 def _sources(studies: Mapping[str, Study]) -> list[str]:
-    named = [spec.published and spec.published.source for spec in studies.values()]
-    named += [claim.source for spec in studies.values() for claim in spec.claims]
+    named = [study.published and study.published.source for study in studies.values()]
+    named += [claim.source for study in studies.values() for claim in study.claims]
     return [str(source) for source in dict.fromkeys(named) if source and source != "ours"]
 
 

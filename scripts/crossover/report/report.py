@@ -129,7 +129,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     drawn = draw_run(tables, run.studies, shown, run.currency)
     figures = [picture_of(study, kind, pictures["svg"].decode(), together) for study, kind, pictures in drawn]
     studies = [
-        _study(name, spec, tables.of_study(name), answers, figures, common) for name, spec in run.studies.items()
+        _study(name, study, tables.of_study(name), answers, figures, common) for name, study in run.studies.items()
     ]
     flags = sorted({flag for cell_flags in tables.cells["flag_names"] for flag in cell_flags})
     machines = list(tables.measurements["machine"].unique())
@@ -208,7 +208,7 @@ def _common_caveats(answers: Sequence[Answer], trust: Mapping[str, Any]) -> list
 
 def _study(
     name: str,
-    spec: Study,
+    study: Study,
     tables: RunTables,
     answers: Sequence[Answer],
     figures: Sequence[Mapping[str, Any]],
@@ -234,12 +234,12 @@ def _study(
         for claim in records(tables.claims)
     ]
     row = row_of(main, claims)
-    ranked = _ranked(ranked_series(by_relevance(tables, spec), spec.x_axis), X_AXES[spec.x_axis])
+    ranked = _ranked(ranked_series(by_relevance(tables, study), study.x_axis), X_AXES[study.x_axis])
     return {
         "name": name,
-        "title": spec.title,
-        "question": spec.question,
-        "published": spec.published,
+        "title": study.title,
+        "question": study.question,
+        "published": study.published,
         "main": main,
         "runs": runs,
         "paybacks": paybacks,

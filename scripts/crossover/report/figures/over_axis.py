@@ -79,7 +79,7 @@ def _draw_times(view: StudyView) -> Figure:
         _draw_reference_times(axes, view, cells)
 
     panels = arrange(view, view.cells, make_line, decorate=decorate)
-    ticks = SECONDS if view.spec.steps_per_run is None else PLAIN
+    ticks = SECONDS if view.study.steps_per_run is None else PLAIN
     return draw_panels(view, panels, view.time_label(), ticks, x_label=view.x_label_with_devices())
 
 

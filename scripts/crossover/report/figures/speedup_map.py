@@ -29,7 +29,7 @@ COLOURS = LinearSegmentedColormap.from_list("sides", [DEVICE_COLOURS[BASELINE], 
 
 
 def _draw_map(view: StudyView) -> Figure:
-    second = view.spec.second_axis
+    second = view.study.second_axis
     ratios = _speedups(view.tables.ratios)
     if second is None or ratios.empty:
         return blank_figure(
@@ -46,7 +46,7 @@ def _draw_map(view: StudyView) -> Figure:
     for axes, panel in zip(axes_of_panels, panels, strict=True):
         first = first_row(panel)
         axes.set_title(", ".join(filter(None, [view.device_title(first["device"]), name_by(first, named)])))
-        points = _measured_throughout(panel) if over_cores else getattr(view.spec, f"{across}s")
+        points = _measured_throughout(panel) if over_cores else getattr(view.study, f"{across}s")
         _draw_cells(axes, panel[panel[across].isin(points)], across, along)
         _draw_crossovers(axes, view, first, across, along)
         size_name = view.cells["size_name"].iloc[0]

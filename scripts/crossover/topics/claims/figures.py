@@ -111,7 +111,7 @@ def _published_row(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, A
 
 
 def _time_text(view: StudyView) -> Callable[[float], str]:
-    if view.spec.steps_per_run is None:
+    if view.study.steps_per_run is None:
         return seconds_text
     epochs = view.epochs
     return lambda seconds: number_text(seconds) + (f" ({seconds_text(seconds / epochs)})" * (epochs > 1))
