@@ -57,7 +57,7 @@ def plan_refinement(
         disturbed = ((cell, len(numbers)) for cell, numbers in disturbed_trials(rows).items())
         left_s -= min(sum(count * times.cost_s(cell) for cell, count in disturbed), max(left_s, 0) * REPEATS_SHARE)
     fitted = fit_stage(requests, times.by_cell, times.cost_s, left_s)
-    stages = max(spec.bisections + len(spec.trials_of_stages(trials[study])) for study, spec in refinements.items())
+    stages = max(own.bisections + len(own.trials_of_stages(trials[study])) for study, own in refinements.items())
     is_last = not fitted.trials and (fitted.is_cut or stage >= stages)
     write_stage(path_to_plan, stage, fitted.trials, why, fitted.note(left_s), is_last)
 

@@ -11,9 +11,9 @@ from check_claims import AT_END, BELOW, EQUAL, INSIDE, RATIO_AT_END, ClaimCase, 
 @pytest.mark.parametrize(
     ("case", "simulations", "most"),
     [
-        (ClaimCase(EQUAL, "", 3), 100, 11),
+        pytest.param(ClaimCase(EQUAL, "", 3), 100, 11, marks=pytest.mark.slow),
         (ClaimCase(AT_END, "shallow", 3), 50, 7),
-        (ClaimCase(RATIO_AT_END, "", 3), 100, 11),
+        pytest.param(ClaimCase(RATIO_AT_END, "", 3), 100, 11, marks=pytest.mark.slow),
     ],
     ids=str,
 )
