@@ -48,6 +48,8 @@ class StudyRow:
     """The answer for the fastest configurations, if tuning changes it."""
     shown: Sequence[Answer]
     """All answers that the row says."""
+    further: Sequence[Answer]
+    """The first main answer of each other kind, without the fastest configurations."""
     series: int
     """The number of pairs of series and device with a main answer of the same kind and cost."""
     claim: Mapping[str, Any] | None
@@ -94,12 +96,15 @@ def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> Study
     also = [answer for answer in same_series if isinstance(answer, Asked) and answer is not first]
     best = [answer for answer in main if isinstance(answer, Best) and answer.machine == first.machine]
     tuned = next((answer for answer in best if answer is not first and answer.is_changed_by_tuning()), None)
+    others = [answer for answer in main if answer.kind not in (first.kind, "best")]
+    firsts = {answer.kind: answer for answer in reversed(others)}
     return StudyRow(
         answer=first,
         also=also,
         last=ends[-1] if len(ends) > 1 else None,
         tuned=tuned,
         shown=[answer for answer in (first, *also, tuned, *ends[-1:]) if answer is not None],
+        further=[answer for answer in others if answer is firsts[answer.kind]],
         series=len({_series(answer) for answer in same_kind}),
         claim=_closest_claim(first, claims),
     )

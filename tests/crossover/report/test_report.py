@@ -562,7 +562,7 @@ def test_trainings_are_summarised_in_a_sentence_and_a_table(row: Row, tmp_path: 
     sentence = (
         "A GPU trains an equivalent model: accuracy within ±0.01 of the CPU's in fp32; tested on 1,000 rows of disc"
     )
-    for name in ("report.html", "summary.md"):
+    for name in ("report.html", "summary.md", "summary.txt"):
         assert sentence in unescape((tmp_path / name).read_text())
 
 

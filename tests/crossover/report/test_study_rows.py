@@ -142,6 +142,12 @@ def test_a_row_has_the_answer_its_interval_the_published_value_and_the_tuned_ans
     assert row.tuned_text() == "GPU faster above 30 neurons (95 % CI 20 to 40)"
 
 
+def test_a_summary_lists_the_first_main_answer_of_each_other_kind() -> None:
+    latencies = [Latency(status="single_trial", device=device) for device in ("CPU", "GPU")]
+    row = row_of([answer(), best(), latencies[0], answer(series="as published"), latencies[1]], [])
+    assert row.further == [latencies[0]]
+
+
 @pytest.mark.parametrize(("device", "published"), [("CPU", None), ("GPU (NVIDIA H100)", "0.984")])
 def test_an_answer_has_the_published_value_of_its_own_device(device: str, published: str | None) -> None:
     row = row_of(
