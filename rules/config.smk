@@ -1,7 +1,7 @@
 # Read and check the config, inspect the machine, and make the plan that the rules use.
 
 from crossover.config.configuration import read_configuration
-from crossover.config.layers import read_mapping
+from crossover.config.layers import module_layers, read_mapping
 from crossover.config.words import HERE
 from crossover.plan.before_run import check_config, notes_before_run, reference_folders
 from crossover.plan.jobs import Jobs
@@ -20,7 +20,7 @@ configfile: get_file("config/config.yaml")
 
 
 with one_line_errors():
-    layers = [("the module's config", config)] if IS_MODULE else RUN.config_layers()
+    layers = module_layers(config, RUN.config_entries) if IS_MODULE else RUN.config_layers()
     CONFIG = read_configuration(layers, REPOSITORY / "config")
     MACHINE = RUN.machine()
     PLAN = RunPlan.of(CONFIG, MACHINE.devices)

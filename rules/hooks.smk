@@ -40,7 +40,7 @@ if not IS_MODULE:
     os.environ.pop("PYTHONSAFEPATH", None)
     sys.path[:] = [folder for folder in sys.path if folder not in ("", os.getcwd())]
 
-from crossover.config.options import tell
+from crossover.config.options import report_command, tell
 from crossover.errors import one_line_errors
 from crossover.machine.counters import read_counters
 from crossover.machine.discovery import prefer_this_environment
@@ -102,9 +102,7 @@ def tell_new_answers():
 
 
 def tell_failures():
-    words = failure_words(
-        PROGRESS.failed, PROGRESS.ended, PROGRESS.reasons, get_file("scripts/report_rows.py"), RESULTS
-    )
+    words = failure_words(PROGRESS.failed, PROGRESS.ended, PROGRESS.reasons, report_command(RESULTS), RESULTS)
     print("", words, sep="\n", file=sys.stderr)
 
 

@@ -92,7 +92,8 @@ def test_a_module_from_a_repository_uses_the_installed_package_of_its_version(
     config = tmp_path / "config"
     config.mkdir()
     (config / "config.yaml").write_text("studies: [disc_depth]\nsizes: [2, 3]\ntrials: 1\n")
-    assert "To measure: 2 trials." in run("snakemake -n --cores 1", tmp_path, deployed)
+    assert "To measure: 2 trials" in run("snakemake -n --cores 1", tmp_path, deployed)
+    assert "To measure: 3 trials" in run("snakemake -n --cores 1 --config sizes=[2,3,4]", tmp_path, deployed)
     without = {name: value for name, value in deployed.items() if name != "PYTHONPATH"}
     assert run("snakemake -n --cores 1", tmp_path, without, status=1).splitlines()[-1] == (
         f"error: these rules are of Crossover {__version__}, but its package is not installed; run "
@@ -111,4 +112,5 @@ def test_a_deployed_workflow_measures_the_studies_of_its_own_config(
 
 def test_the_run_of_the_catalogs_check_is_planned(installed: Mapping[str, str], tmp_path: Path) -> None:
     line = f"crossover run --configfile {ROOT}/.test/config/config.yaml -n"
-    assert "To measure: 2 trials." in run(line, tmp_path, installed)
+    assert "To measure: 2 trials" in run(line, tmp_path, installed)
+    assert run("crossover --version", tmp_path, installed) == f"Crossover {__version__}\n"

@@ -145,8 +145,9 @@ def selftest() -> int:
 
 def main() -> None:
     """Print and run the command for the command-line arguments."""
-    if sys.argv[1:] == ["--snakefile"]:
-        print(ROOT / "Snakefile")
+    answers = {"--snakefile": ROOT / "Snakefile", "--version": f"Crossover {__version__}"}
+    if len(sys.argv) == 2 and sys.argv[1] in answers:
+        print(answers[sys.argv[1]])
         return
     if importlib.util.find_spec("snakemake") is None:
         install = NAME if IS_INSTALLED else f"-r {shlex.quote(os.path.relpath(ROOT / 'requirements.txt'))}"

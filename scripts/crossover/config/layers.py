@@ -118,6 +118,19 @@ def read_layers(files: Sequence[Path], entries: Sequence[str]) -> list[Layer]:
     return [*((shown_path(file), read_mapping(file)) for file in files), ("--config", given)]
 
 
+def module_layers(config: Mapping[str, Any], entries: Sequence[str]) -> list[Layer]:
+    """The layers of a module's config, in which Snakemake has left numbers within `key=value` entries as texts.
+
+    An entry that is not in the config, which the module may give itself, has no effect.
+    """
+    [(name, given)] = read_layers((), entries)
+    texts = {entry.partition("=")[0]: yaml.load(entry.partition("=")[2], yaml.BaseLoader) for entry in entries}
+    return [
+        ("the module's config", config),
+        (name, {key: given[key] for key in given if config.get(key) == texts[key]}),
+    ]
+
+
 def joined(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Merge two mappings recursively; where both have a value, use that of `new`."""
     both = {key for key in new if isinstance(new[key], Mapping) and isinstance(values.get(key), Mapping)}

@@ -14,7 +14,7 @@ from decimal import Decimal
 from crossover.config.words import BASELINE, DEVICES, HALF
 from crossover.errors import shown_value
 from crossover.files import relative_path
-from crossover.home import ROOT
+from crossover.home import IS_INSTALLED, ROOT
 
 DEVICE_CHOICES = f"{', '.join(DEVICES)}, or the CPU on fewer cores, such as {BASELINE}-1 or {BASELINE}-{HALF}"
 
@@ -43,6 +43,12 @@ def workflow_command(*arguments: str) -> str:
     """The command that runs this workflow with Snakemake in the working directory."""
     snakefile = relative_path(ROOT / "Snakefile")
     return shlex.join(["snakemake", *([] if snakefile == "Snakefile" else ["-s", snakefile]), *arguments])
+
+
+def report_command(*arguments: str) -> str:
+    """The command that reports on existing rows, from the working directory."""
+    script = relative_path(ROOT / "scripts" / "report_rows.py")
+    return shlex.join([*(["crossover", "report"] if IS_INSTALLED else ["python", script]), *arguments])
 
 
 def device(text: str) -> str:

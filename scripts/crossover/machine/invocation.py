@@ -11,8 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from crossover import __version__
 from crossover.config.words import DIRTY
-from crossover.home import ROOT
+from crossover.home import IS_INSTALLED, NAME, ROOT
 
 INVOCATION = "CROSSOVER_INVOCATION"
 
@@ -211,6 +212,8 @@ def code_version() -> str | None:
 
 def find_checkout(root: Path = ROOT) -> Checkout:
     """The checkout in a folder, according to git."""
+    if IS_INSTALLED:
+        return Checkout(unknown=f"the installed package {NAME} {__version__}")
     try:
         # This command fails in a copy inside another repository, whose commits do not describe the copy.
         _git(root, "ls-files", "--error-unmatch", "Snakefile")

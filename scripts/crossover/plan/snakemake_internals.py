@@ -54,6 +54,11 @@ class SnakemakeRun:
         limit = self.resources.resources.get("gpu")
         return getattr(limit, "value", limit) or 1
 
+    @property
+    def config_entries(self) -> list[str]:
+        """The `key=value` entries given with --config."""
+        return list(self.workflow.config_settings.config_args or ())
+
     def config_layers(self) -> list[tuple[str, Mapping[str, Any]]]:
         """The config files and the options of --config, each with its name. Later ones override earlier ones.
 
@@ -63,7 +68,7 @@ class SnakemakeRun:
         *overriding, default = map(Path, self.workflow.configfiles)
         settings = self.workflow.config_settings
         files = overriding if settings.replace_workflow_config else [default, *overriding]
-        return read_layers(files, settings.config_args or ())
+        return read_layers(files, self.config_entries)
 
     def machine(self) -> Machine:
         """The devices and versions to plan for. Only the main process finds them, so that `params` are the same on all

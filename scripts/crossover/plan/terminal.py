@@ -6,7 +6,6 @@ Handlers and filters for Snakemake's log, based on the events that logger plugin
 from __future__ import annotations
 
 import logging
-import shlex
 import shutil
 import time
 from collections import Counter
@@ -74,12 +73,12 @@ def duration_words(seconds: float) -> str:
 
 
 def failure_words(
-    failed: Mapping[str, int], ended: Mapping[str, int], reasons: Sequence[str], script: str, results: str
+    failed: Mapping[str, int], ended: Mapping[str, int], reasons: Sequence[str], report: str, results: str
 ) -> str:
     """The last lines of a run that failed or was stopped.
 
     `failed` and `ended` are numbers of failed and of stopped jobs by rule, `reasons` the last lines of the failed jobs'
-    logs.
+    logs, `report` is the command that reports on what there is.
     """
     what = "The run was stopped."
     if failed:
@@ -91,7 +90,7 @@ def failure_words(
     full_disk = f"\nThe disk of {results} is full, which may not be in the logs: free some space first." if full else ""
     return (
         f"{what}{first_reasons}{full_disk}\nThe same command again measures what is missing, and nothing else."
-        f"\nA report of what has finished: {shlex.join(['python', script, results])}\n"
+        f"\nA report of what has finished: {report}\n"
     )
 
 

@@ -7,7 +7,6 @@ import math
 import os
 import platform
 import re
-import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,14 +19,13 @@ import pandas as pd
 from markupsafe import Markup
 
 from crossover.compare.intervals import ENDS, interval_of
+from crossover.config.options import report_command
 from crossover.config.statuses import DISTURBED, FLAGS
 from crossover.config.study import Study
 from crossover.config.words import BASELINE, DIRTY, HERE, X_AXES, is_cpu
 from crossover.drawing.style import SPLIT_COLOURS
 from crossover.drawing.view import ALL_TOGETHER
-from crossover.errors import shown_path
 from crossover.files import atomic_path, sha256_of
-from crossover.home import ROOT
 from crossover.machine.invocation import Invocation
 from crossover.report.figure_files import FIGURES, draw_run, figures_of
 from crossover.report.page_data import is_analysed, page_data
@@ -112,8 +110,7 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
 
 def _comparison_with_a_gpu(folder: Path) -> str:
     """The command that reports a run without a GPU beside the run of another machine in folder `gpu`."""
-    script = shown_path(ROOT / "scripts" / "report_rows.py")
-    return shlex.join(["python", script, f"no_gpu={folder}", "with_gpu=gpu", "--output", "both"])
+    return report_command(f"no_gpu={folder}", "with_gpu=gpu", "--output", "both")
 
 
 def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crossover.config.config_keys import ConfigKeys, Digits
-from crossover.config.layers import Locator, check, joined, read_layers, read_mapping
+from crossover.config.layers import Locator, check, joined, module_layers, read_layers, read_mapping
 from user_errors import error_line
 
 COMMAND_LINE = Locator([("--config", {})])
@@ -47,6 +47,15 @@ def test_values_are_read_alike_from_a_file_and_the_command_line(file: Path, text
     file.write_text(f"key: {text}\n")
     (of_file,), (of_line,) = read_layers([file], ())[:1], read_layers([], [f"key={text}"])
     assert (of_file, of_line) == (("mine.yaml", {"key": value}), ("--config", {"key": value}))
+
+
+def test_entries_of_a_module_are_read_as_those_of_a_workflow() -> None:
+    """Snakemake's config has texts for what is within lists and mappings; a module may have a config of its own."""
+    entries = ["sizes=[2,3]", "trials=3", "effort={blocks_min: 20}"]
+    given = {"sizes": ["2", "3"], "trials": 3, "effort": {"blocks_min": "20"}}
+    name, values = module_layers(given, entries)[1]
+    assert (name, values) == ("--config", {"sizes": [2, 3], "effort": {"blocks_min": 20}})
+    assert module_layers({"sizes": [7]}, entries)[1][1] == {}
 
 
 @pytest.mark.parametrize("entry", ["sizes=", "sizes= "])

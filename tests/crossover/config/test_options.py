@@ -5,7 +5,9 @@ import re
 
 import pytest
 
+from crossover.config import options
 from crossover.config.options import memory_size
+from crossover.home import ROOT
 
 
 @pytest.mark.parametrize(
@@ -25,3 +27,10 @@ def test_an_amount_of_memory_may_have_a_unit(text: str, size: int) -> None:
 def test_an_invalid_amount_of_memory_is_one_line(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=rf"^{re.escape(repr(text))} is not allowed; allowed: .*$"):
         memory_size(text)
+
+
+def test_the_command_of_a_report_is_that_of_the_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert options.report_command("my results") == "python scripts/report_rows.py 'my results'"
+    monkeypatch.setattr(options, "IS_INSTALLED", True)
+    assert options.report_command("a=x", "b=y") == "crossover report a=x b=y"
