@@ -326,20 +326,14 @@ def test_the_largest_batches_are_searched_if_the_study_says_so(fresh: WorkflowCo
     assert searched[["study", "size", "largest_batch"]].values.tolist() == [["disc_depth", 2, 2000]]
 
 
-@pytest.mark.slow
 def test_what_snakemakes_users_expect_works_on_a_finished_run(ran: WorkflowCopy) -> None:
     for line, shown in (
         ("--summary", "results/report.html"),
-        ("--detailed-summary", "results/report.html"),
         ("--dag", "digraph snakemake_dag"),
-        ("--rulegraph", "measure_cell"),
-        ("--list-rules", "measure_cell"),
         ("--lint", "in a good condition"),
         ("--dry-run --forcerun analyse_run", "analyse_run"),
         ("--dry-run --forceall --until measure_cell", "measure_cell"),
-        ("--dry-run --forceall --omit-from analyse_run", "measure_cell"),
         ("--dry-run --batch all=1/2", "Nothing to be done"),
-        ("--dry-run --forceall --retries 2", "measure_cell"),
         ("--dry-run --forceall --groups measure_cell=cells", "measure_cell"),
         ("--touch", "Nothing to be done"),
         ("--dry-run", "Nothing to be done"),
