@@ -6,24 +6,25 @@ import os
 import re
 import signal
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 # The folder of the workflow's files: a checkout, the installed package, or, if Snakemake reads the rules from a repository
 # elsewhere, the installed package of the same version.
 REPOSITORY = Path(str(workflow.current_basedir)).parent
 if not REPOSITORY.is_dir():
-    version = re.search(
-        '__version__ = "(.*)"', Path(workflow.source_path("../scripts/crossover/__init__.py")).read_text()
-    )[1]
-    installed = find_spec("crossover") and __import__("crossover").__version__
+    source = Path(workflow.source_path("../scripts/crossover/__init__.py")).read_text()
+    version = re.search('__version__ = "(.*)"', source)[1]
+    try:
+        from crossover import __version__ as installed
+    except ImportError:
+        installed = None
     if installed != version:
         sys.exit(
             f"error: these rules are of Crossover {version}, but "
             + (f"version {installed} is installed" if installed else "its package is not installed")
             + f"; run `pip install crossover-benchmark=={version}`, or install the repository at that version"
         )
-    REPOSITORY = Path(find_spec("crossover").origin).parent / "workflow"
+    from crossover.home import ROOT as REPOSITORY
 IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOSITORY.resolve() / "workflow")
 
 # ---- While the rules are read: changes that cannot wait for `onstart`, each with its reason. Nothing else changes the process

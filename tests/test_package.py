@@ -12,7 +12,7 @@ import pytest
 
 from crossover import __version__
 from crossover.home import NAME
-from workflow_copy import PARTS, ROOT
+from workflow_copy import ROOT, copy_workflow
 
 pytestmark = pytest.mark.slow
 
@@ -53,9 +53,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, installed: Mapping[str, s
     """The environment of the package, in which addresses at GitHub lead to a repository on this machine."""
     folder = tmp_path_factory.mktemp("github")
     work, bare = folder / "work", folder / f"{REPOSITORY}.git"
-    work.mkdir()
-    for part in PARTS:
-        subprocess.run(["cp", "-r", str(ROOT / part), str(work / part)], check=True)
+    copy_workflow(work)
     git = ["git", "-C", str(work), "-c", "user.name=x", "-c", "user.email=x@localhost"]
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"], ["tag", TAG]):
         subprocess.run([*git, *words], check=True)

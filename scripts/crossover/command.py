@@ -36,10 +36,8 @@ CONFIGS = ("quick", "full")
 
 SELFTEST = ("studies=disc_depth", "sizes=[2,3]", "devices=[cpu]", "trials=1", "effort=quick", "repeat_disturbed=0")
 
-SELFTEST_TARGETS = (
-    "results/plan.json",
-    "results/first_answers/disc_depth.txt",
-)  # without the peak rates of the machine
+SELFTEST_TARGETS = ("results/plan.json", "results/first_answers/disc_depth.txt")
+"""What a report needs, but for the machine's peak rates, which take longer to measure."""
 
 SCRIPTS = {"compare": "compare_runs.py", "report": "report_rows.py", "doctor": "doctor.py"}
 
@@ -132,7 +130,7 @@ def selftest() -> int:
     """Measure two small cells on the CPU and report on them, in a temporary folder; returns the exit status."""
     with tempfile.TemporaryDirectory() as folder:
         measure = [*snakemake(), "--directory", folder, *SELFTEST_TARGETS, "--config", *SELFTEST]
-        report = [os.path.relpath(ROOT / "scripts" / SCRIPTS["report"]), str(Path(folder, "results"))]
+        report = build_command(["report", str(Path(folder, "results"))])
         for command in (measure, report):
             done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
             if done.returncode:

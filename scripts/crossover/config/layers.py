@@ -124,7 +124,8 @@ def module_layers(config: Mapping[str, Any], entries: Sequence[str]) -> list[Lay
     An entry that is not in the config, which the module may give itself, has no effect.
     """
     [(name, given)] = read_layers((), entries)
-    texts = {entry.partition("=")[0]: yaml.load(entry.partition("=")[2], yaml.BaseLoader) for entry in entries}
+    parts = (entry.partition("=") for entry in entries)
+    texts = {key: yaml.load(text, yaml.BaseLoader) for key, _, text in parts}
     return [
         ("the module's config", config),
         (name, {key: given[key] for key in given if config.get(key) == texts[key]}),
