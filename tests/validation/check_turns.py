@@ -1,9 +1,10 @@
-"""Time CPU and GPU steps apart and in turns, and compare the log ratios: their bias, and their spread over processes.
+"""Time two sides' steps apart and in turns, and compare the log ratios: their bias, and their spread over processes.
 
+The sides are a CPU and a GPU or, with `--baseline cuda`, the same step twice, as two versions of a program would be.
 Designs: `apart`, a process for each side; `turns`, both sides in one process; `token`, a process for each side, which
 hand over a token after each turn. A turn is blocks of 10 ms; `left_out` blocks at its beginning are not used. Each
 design is run with OpenMP threads that spin and, as `passive`, that sleep. Bias is the difference from `apart` of the
-mean log ratio, CPU over GPU, with its 95 % interval; `spread` is the standard deviation over processes.
+mean log ratio, baseline over contender, with its 95 % interval; `spread` is the standard deviation over processes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
@@ -34,6 +35,7 @@ from crossover.machine.threads import physical_cores, usable_cpus
 from crossover.measurement.clock.timing import Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.process.child import copy_heap, resize_thread_pools
 from crossover.measurement.process.messages import wait_readable
+from crossover.measurement.process.server import preload
 from crossover.measurement.step.conditions import set_switches
 from crossover.measurement.step.devices import open_device
 from crossover.measurement.step.execution import prepare
@@ -70,15 +72,15 @@ CELLS = [
 ]
 DESIGNS = ["apart:100", *(f"{design}:{turn_ms}" for design in ("turns", "token") for turn_ms in (25, 50, 100, 200))]
 BATCH_SIZES = {"disc": 100, "width": 100, "conv": 16, "block": 1}
-SIDES = ("cpu", "contender")
+SIDES = ("baseline", "contender")
 TIMED_S, BLOCK_S, LIMIT_S = 0.4, 0.01, 60
-WARM_S = {"cpu": 0.25, "contender": 0.5}
+WARM_S = {"cpu": 0.25, "cuda": 0.5}
 
 
 class Side:
     """One device's step, built and warm."""
 
-    def __init__(self, cell: str, side: str, device: str, folder: Path) -> None:
+    def __init__(self, cell: str, device: str, folder: Path) -> None:
         name, size, execution = cell.split(":")
         execution = execution if device == "cuda" else "eager"
         model = replace(read_model(f"{folder / 'turns.py'}:{name}", folder, "check"), mode="train")
@@ -88,7 +90,7 @@ class Side:
         self.watch = Stopwatch(synchronise=target.synchronise, around=ready.around)
         time_block(ready.step, 3, self.watch)
         self.step, self.steps = ready.timed_step(), 1
-        end_s = time.perf_counter() + WARM_S[side]
+        end_s = time.perf_counter() + WARM_S[device]
         while time.perf_counter() < end_s:
             step_s = self.block_s()
             self.steps = max(1, math.ceil(BLOCK_S / step_s))
@@ -139,7 +141,7 @@ def run_design(order: dict[str, Any], folder: Path) -> dict[str, Any]:
     turns, sides = max(2, round(TIMED_S / turn_s)), SIDES[:: -1 if order["reversed"] else 1]
 
     def warm(side: str) -> Side:
-        return Side(cell, side, order["contender"] if side == "contender" else "cpu", folder)
+        return Side(cell, order[side], folder)
 
     def apart(name: str) -> list[list[float]]:
         side = warm(name)
@@ -192,6 +194,7 @@ def run_design(order: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def serve() -> None:
     """Answer orders, a line of JSON each, with their times; torch is imported once, and no device is opened here."""
+    preload([])
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "turns.py").write_text(MODULE)
         for line in sys.stdin:
@@ -199,7 +202,7 @@ def serve() -> None:
 
 
 def measured(
-    designs: list[str], cells: list[str], waits: list[str], contender: str, seconds: float
+    designs: list[str], cells: list[str], waits: list[str], devices: Mapping[str, str], seconds: float
 ) -> Iterator[dict[str, Any]]:
     """Whole rounds of all combinations, each in random order, for about `seconds`.
 
@@ -219,7 +222,7 @@ def measured(
         random.Random(round_).shuffle(orders)
         for number, (design, cell, wait) in enumerate(orders):
             kind, turn_ms = design.split(":")
-            order = {"design": kind, "turn_ms": int(turn_ms), "cell": cell, "contender": contender}
+            order = {"design": kind, "turn_ms": int(turn_ms), "cell": cell, **devices}
             order["reversed"] = (round_ + number) % 2
             server = servers[wait]
             assert server.stdin
@@ -253,7 +256,7 @@ def table_of(rows: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for left_out in (0, 1, 2):
         times = log_times(rows, left_out)
-        ratios = times["cpu"] - times["contender"]
+        ratios = times["baseline"] - times["contender"]
         for (cell, wait, design), group in ratios.groupby(level=["cell", "wait", "design"]):
             base = ratios.xs((cell, wait), level=("cell", "wait"))
             alone = base[base.index.get_level_values("design").str.startswith("apart")]
@@ -265,8 +268,9 @@ def table_of(rows: pd.DataFrame) -> pd.DataFrame:
             lines.append(
                 {"cell": cell, "wait": wait, "design": design, "left_out": left_out, "n": len(group)}
                 | {"ratio": math.exp(group.mean()), "bias": group.mean() - alone.mean(), "bias_half": half}
-                | {"cpu_bias": shifts["cpu"], "gpu_bias": shifts["contender"], "spread": group.std()}
-                | {"spread_share": group.std() / alone.std(), "correlation": both["cpu"].corr(both["contender"])}
+                | {f"{side}_bias": shift for side, shift in shifts.items()}
+                | {"spread": group.std()}
+                | {"spread_share": group.std() / alone.std(), "correlation": both["baseline"].corr(both["contender"])}
             )
     return pd.DataFrame(lines)
 
@@ -276,7 +280,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--designs", nargs="+", default=DESIGNS, help="DESIGN:TURN_MS")
     parser.add_argument("--cells", nargs="+", default=CELLS, help="NAME:SIZE:EXECUTION")
     parser.add_argument("--waits", nargs="+", default=["spinning", "passive"])
-    parser.add_argument("--contender", default="cuda", help="device; with cpu, no bias is expected")
+    parser.add_argument("--baseline", default="cpu", help="device; if it is the contender's, no bias is expected")
+    parser.add_argument("--contender", default="cuda", help="device")
     parser.add_argument("--seconds", default=3600.0, type=float, help="rounds begin until then")
     parser.add_argument("--output", type=Path, default=Path("results/checks/turns.jsonl"), help="rows to write")
     parser.add_argument("--serve", action="store_true", help="for this script's own use")
@@ -286,7 +291,8 @@ def main(arguments: list[str]) -> None:
         return
     options.output.parent.mkdir(parents=True, exist_ok=True)
     with options.output.open("w", encoding="utf-8") as file:
-        for row in measured(options.designs, options.cells, options.waits, options.contender, options.seconds):
+        devices = {side: vars(options)[side] for side in SIDES}
+        for row in measured(options.designs, options.cells, options.waits, devices, options.seconds):
             print(json.dumps(row), file=file, flush=True)
     table = table_of(pd.read_json(options.output, lines=True))
     write_csv(table, options.output.with_suffix(".csv"))
