@@ -14,7 +14,7 @@ from crossover.config.config_keys import Configuration
 from crossover.config.configuration import real_files
 from crossover.config.models import Model
 from crossover.config.study import Study, effort_of
-from crossover.config.words import AXES, COMPUTES_IN, HERE, is_cpu
+from crossover.config.words import AS_WRITTEN, AXES, COMPUTES_IN, HERE, is_cpu
 from crossover.config.workloads import memory_mb, workload_traits
 from crossover.files import relative_path
 from crossover.machine.code_key import Code, Modules, code_of, digests_of
@@ -167,11 +167,11 @@ class Jobs:
 
     @cached_property
     def _precisions(self) -> list[str]:
-        """The precisions of all studies whose products a probe measures."""
+        """The precisions of all studies whose products a probe measures; functions have none that is known."""
         precisions = {precision for study in self.config.studies for precision in study.precisions}
         for study in self.config.studies:
             precisions |= {*study.compared.precisions} if study.compared else set()
-        return sorted({COMPUTES_IN.get(precision, precision) for precision in precisions})
+        return sorted({COMPUTES_IN.get(precision, precision) for precision in precisions - {AS_WRITTEN}})
 
     @cached_property
     def _efforts(self) -> dict[str, dict[str, Any]]:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from crossover.config.configuration import read_configuration
 from crossover.machine.code_key import code_of
 from crossover.machine.discovery import sent_elsewhere
+from crossover.measurement.process.command import read_job
+from crossover.measurement.process.jobs import ProbeJob
 from crossover.measurement.process.supervision import ENDING_LIMIT_S, START_LIMIT_S
 from crossover.plan.jobs import Jobs
 from plans import CLASSES, HERE, KNOWN_NODES, jobs
@@ -117,3 +122,12 @@ def test_the_runtime_of_a_job_is_enough_for_two_measurements_and_grows_with_atte
     assert 60 * first_min >= 2 * (START_LIMIT_S + limit_s + ENDING_LIMIT_S)
     assert second_min == 2 * first_min
     assert (made.mem_mb(CELL, 1), made.mem_mb(CELL, 2)) == (4001, 8002)
+
+
+def test_a_probe_measures_the_products_of_all_precisions_but_a_functions(tmp_path: Path) -> None:
+    (tmp_path / "op.py").write_text("def build(n, device):\n    return lambda: n\n")
+    config = read_configuration([("mine.yaml", {"model": f"{tmp_path / 'op.py'}:build", "sizes": [2, 4]})], tmp_path)
+    function = replace(jobs(), config=config)
+    for made, expected in ((jobs(), ["fp32"]), (function, [])):
+        job = json.dumps(made.job("probe", {"device": "cpu"}))
+        assert read_job(ProbeJob, "", [job, "--device=cpu", "--output=roofs.json"]).precisions == expected
