@@ -61,6 +61,16 @@ def test_a_file_with_a_function_can_be_measured(project: Path, checkout: Path) -
 
 
 @pytest.mark.slow
+def test_a_function_of_the_device_ends_with_a_report(project: Path, checkout: Path) -> None:
+    (project / "my_op.py").write_text(
+        "import torch\n\n\ndef build(n, device):\n    a = torch.randn(n, n, device=device)\n    return lambda: a @ a\n"
+    )
+    config = ["model=my_op.py:build", "sizes=[8,64]", *quick()]
+    assert "CPU takes" in snakemake(project, "-s", f"{checkout}/Snakefile", "--config", *config)
+    assert (project / "results" / "report.html").is_file()
+
+
+@pytest.mark.slow
 def test_the_tutorials_workflow_uses_crossover_as_a_module(project: Path, checkout: Path) -> None:
     text = block("rule all", checkout)
     assert len([line for line in text.splitlines() if line]) <= 20
