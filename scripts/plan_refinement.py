@@ -7,13 +7,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crossover.compare.best import of_own_grid
 from crossover.compare.budget import fit_stage
+from crossover.compare.pairings import with_costs
+from crossover.compare.plane import plan_planes
 from crossover.compare.refinement import all_trials, plan_stage
 from crossover.config.studies import Refinement
 from crossover.config.study import Study, study_of
 from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.plan.stages import write_stage
+from crossover.tables.frames import of_study
 from crossover.tables.guards import check_environments
 from crossover.tables.rows import collect_rows, disturbed_trials
 from crossover.tables.trial_times import TrialTimes
@@ -47,6 +51,10 @@ def plan_refinement(
     candidates = {name: study for name, study in studies.items() if study.candidates}
     requests = plan_stage(measurements, stage, refinements, x_axes, trials, candidates)
     requests += trials_of_claims(studies, measurements, stage, refinements, trials)
+    for name, refinement in refinements.items():
+        if "plane" in refinement.pairs:
+            timed = with_costs(of_own_grid(of_study(measurements, name), candidates), None)
+            requests += plan_planes(timed, stage, refinement, trials[name])
     why = [request.why for request in requests]
     if minutes is None:
         write_stage(path_to_plan, stage, all_trials(requests), why)

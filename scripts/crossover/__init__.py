@@ -10,6 +10,6 @@ __version__ = "0.2.0"
 
 def __getattr__(name: str) -> Any:
     """Import `thresholds` on first use, so that editing that module triggers no new measurement."""
-    if name in ("read_thresholds", "should_use_gpu"):
+    if name in ("gpu_if", "read_thresholds", "should_use_gpu"):
         return getattr(import_module(".thresholds", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,6 +5,7 @@
   crossover disc_depth hsf_width --results results/two
   crossover my_study.yaml -- --cores 4 --resources gpu=4   what follows `--` is for Snakemake
   crossover run --configfile my.yaml --dry-run             Snakemake with these options alone
+  crossover calibrate my_op.py:build --minutes 5           thresholds.json of this machine, for a library
   crossover compare OLD NEW                                two results folders, cell by cell
   crossover report RESULTS                                 a report of the finished part of a run
   crossover doctor                                         what a run finds on this machine
@@ -27,6 +28,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crossover import __version__
+from crossover.calibrate import calibrate
 from crossover.errors import did_you_mean
 from crossover.home import IS_INSTALLED, NAME, ROOT
 from crossover.machine.invocation import TYPED
@@ -152,6 +154,8 @@ def main() -> None:
         sys.exit(f"error: Snakemake is not installed in this environment; run `pip install {install}`")
     if sys.argv[1:] == ["selftest"]:
         sys.exit(selftest())
+    if sys.argv[1:2] == ["calibrate"]:
+        sys.exit(calibrate(sys.argv[2:], build_command))
     command = build_command(sys.argv[1:])
     shown = command[2:] if command[0] == "-P" else ["python", *command]
     print(f"$ {shlex.join(shown)}", file=sys.stderr, flush=True)

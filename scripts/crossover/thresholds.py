@@ -7,32 +7,48 @@ from thresholds import read_thresholds, should_use_gpu
 thresholds = read_thresholds("thresholds.json")
 wins = should_use_gpu(thresholds, "hsf_width", 2000, protocol="resident", default=False)
 device = "cuda" if wins else "cpu"
+wins = should_use_gpu(thresholds, "size_and_batch", size=8, batch_size=100, default=False)
+
+For C, `python thresholds.py thresholds.json > thresholds.h` writes a function for each series.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
+import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from typing import Any
 
-VERSION = 4
+VERSION = 5
 GPU_AXES = ("device", "gpu")
 WORD_AXES = ("protocol", "variant", "precision", "execution")
 """Axes on which a value that the study lacks raises an error; on the other axes, it gives the default."""
+POINT = ("size", "batch_size")
+TOLERANCE = 1e-12
+"""So that rounding does not leave a gap between two regions."""
 AXES = ("machine", "size", "batch_size", "cpu", *WORD_AXES, *GPU_AXES)
 KEYS = {"study", *AXES, "gpu_measured_elsewhere", "single_trial", "smallest", "largest", "lost", "ranges"}
 
+HARDWARE = ("cpu", "gpu", "torch_version", "gpu_driver_version")
+
 Threshold = Mapping[str, Any]
-"""A series of a study: its crossover, speed-ups, the ranges in which a device is faster, caveats and hardware."""
+"""A series of a study: its crossover, speed-ups, the ranges in which a device is faster, caveats and hardware.
+
+If it has `triangles`, it is about sizes and batch sizes together: these are the regions in which a device is faster.
+"""
 
 
-def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
+def read_thresholds(path: str | PathLike[str], **hardware: str) -> list[Threshold]:
     """Read the thresholds of a run; raises ValueError for a damaged file, or one of another kind or version.
 
-    Warns of thresholds with which `should_use_gpu` returns its default everywhere.
+    With `hardware`, of HARDWARE, it also raises ValueError for a file that was not measured on it, such as
+    `gpu=torch.cuda.get_device_name(), torch_version=torch.__version__`. Warns of thresholds with which `should_use_gpu`
+    returns its default everywhere.
     """
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - strings are accepted as paths too
         try:
@@ -44,6 +60,14 @@ def read_thresholds(path: str | PathLike[str]) -> list[Threshold]:
     thresholds = content.get("thresholds")
     if not isinstance(thresholds, list) or not all(isinstance(s, dict) and s.keys() >= KEYS for s in thresholds):
         raise ValueError(f"{path}: thresholds are incomplete; copy thresholds.json from the results folder again")
+    if unknown := [name for name in hardware if name not in HARDWARE]:
+        raise TypeError(f"{unknown[0]!r} is no hardware or version of a file; allowed: {', '.join(HARDWARE)}")
+    for name, value in hardware.items():
+        if measured := sorted({str(series.get(name)) for series in thresholds} - {value}):
+            raise ValueError(
+                f"{path}: measured with {name} {', '.join(measured)}, not {value}; measure here, which takes five "
+                "minutes: crossover calibrate FILE.py:FUNCTION --minutes 5"
+            )
     if reason := _why_nothing_is_decided(thresholds):
         warnings.warn(f"{path}: should_use_gpu returns its default everywhere: {reason}", stacklevel=2)
     return thresholds
@@ -56,7 +80,8 @@ def _why_nothing_is_decided(thresholds: Sequence[Threshold]) -> str | None:
         return "the run compared no devices over sizes; measure a study with several sizes or batch sizes"
     if not with_gpu:
         return "no GPU was measured; run the study on a machine with one"
-    if all(series["smallest"] is None for series in with_gpu):
+    with_gpu = [{**series, "ranges": regions_of(series)} for series in with_gpu]
+    if all(series["smallest"] is None and not series["ranges"] for series in with_gpu):
         return "no size has a result of both GPU and CPU; run the study with devices=[cpu,cuda]"
     options = [
         [option for option in ("gpu_measured_elsewhere", "single_trial") if series[option]]
@@ -73,7 +98,7 @@ def _why_nothing_is_decided(thresholds: Sequence[Threshold]) -> str | None:
 def should_use_gpu(
     thresholds: Sequence[Threshold],
     study: str,
-    x: float,
+    x: float | None = None,
     /,
     *,
     default: bool | None = None,
@@ -84,9 +109,10 @@ def should_use_gpu(
 ) -> bool | None:
     """Return True if the GPU is faster at `x`, False if the CPU is, and `default` where the run gives no answer.
 
-    `x` is a value on the x axis of the study: a size, a number of parameters or a batch size. The run gives an answer
-    where one device is significantly faster. The answer is for the hardware that was measured,
-    whichever machine the program runs on; pass `gpu` or `cpu` to get the default for other hardware. Further answers:
+    `x` is a value on the x axis of the study: a size, a number of parameters or a batch size. Without `x`, the answer
+    is for `size` and `batch_size` together, from a study over both. The run gives an answer where one device is
+    significantly faster. The answer is for the hardware that was measured, whichever machine the program runs on; pass
+    `gpu` or `cpu` to get the default for other hardware. Further answers:
 
     - with `gpu_measured_elsewhere`, for GPUs measured on another machine instead of this run's
     - with `single_trial`, from single trials, where a device was at least twice as fast
@@ -98,15 +124,20 @@ def should_use_gpu(
     variant, precision or execution that the study does not have, and if several series with a GPU are left. Raises
     TypeError if `x` is not a number.
     """
-    x = _number(x)
+    if x is None and not axes.keys() >= {*POINT}:
+        raise TypeError("x is missing; allowed: a number, or size= and batch_size= together")
+    point = () if x is not None else tuple(_number(axes.pop(name)) for name in POINT)
+    x = None if x is None else _number(x)
     if not thresholds:
         raise ValueError(
             f"no thresholds are given: the run compared no devices over sizes; run Snakemake with study {study!r}, and "
             "read the thresholds.json beside its report"
         )
-    of_study = [series for series in thresholds if series["study"] == study]
+    of_study = [series for series in thresholds if series["study"] == study and is_plane(series) == (x is None)]
     if not of_study:
-        raise ValueError(f"study {study!r} has no thresholds; allowed: {sorted({s['study'] for s in thresholds})}")
+        allowed = sorted({series["study"] for series in thresholds if is_plane(series) == (x is None)})
+        both = " for sizes and batch sizes together" if x is None else ""
+        raise ValueError(f"study {study!r} has no thresholds{both}; allowed: {allowed}")
     if unknown := [axis for axis in axes if axis not in AXES]:
         raise ValueError(f"{unknown[0]!r} is not an axis of a series; allowed: {', '.join(AXES)}")
     for axis in WORD_AXES:
@@ -132,6 +163,8 @@ def should_use_gpu(
     (series,) = with_gpu
     if series["single_trial"] and not single_trial:
         return default
+    if x is None:
+        return _faster_at(series, point, default)
     if beyond_measured and series["smallest"] is not None:
         if any(series["smallest"] > lost >= x or series["largest"] < lost <= x for lost in series["lost"]):
             return default
@@ -140,6 +173,129 @@ def should_use_gpu(
         if sizes["from"] <= x <= sizes["until"]:
             return bool(sizes["faster"] == "gpu")
     return default
+
+
+def is_plane(series: Threshold) -> bool:
+    """True for an entry on sizes and batch sizes together."""
+    return "triangles" in series
+
+
+def _faster_at(plane: Threshold, point: Sequence[float], default: bool | None) -> bool | None:
+    """The answer in a certified region, whose edges belong to it."""
+    if min(point) <= 0:
+        return default
+    x, y = map(math.log, point)
+    for name, triangles in plane["triangles"].items():
+        for triangle in triangles:
+            logs = [*map(math.log, triangle)]
+            corners = [*zip(logs[::2], logs[1::2], strict=True)]
+            turns = [
+                (bx - ax) * (y - ay) - (by - ay) * (x - ax)
+                for (ax, ay), (bx, by) in zip(corners, [*corners[1:], corners[0]], strict=True)
+            ]
+            if min(turns) >= -TOLERANCE or max(turns) <= TOLERANCE:
+                return bool(name == "gpu")
+    return default
+
+
+def gpu_if(
+    path: str | PathLike[str], study: str, x: Any = None, /, *, default: int = 0, **options: Any
+) -> Callable[[Any], int]:
+    """A function for a Snakemake rule's `resources: gpu=`: 1 where the GPU is faster, 0 where the CPU is.
+
+    It gives `default` where the run gives no answer. `x`, `size` and `batch_size` are numbers, names of the rule's
+    wildcards, or functions of its wildcards; the other arguments are those of `should_use_gpu`.
+    """
+    thresholds = read_thresholds(path)
+
+    def gpus(wildcards: Any) -> int:
+        def value(given: Any) -> Any:
+            if callable(given):
+                return given(wildcards)
+            return float(getattr(wildcards, given)) if isinstance(given, str) else given
+
+        point = {name: value(options[name]) for name in POINT if name in options}
+        wins = should_use_gpu(thresholds, study, None if x is None else value(x), **{**options, **point})
+        return default if wins is None else int(wins)
+
+    return gpus
+
+
+C_HEADER = """\
+/* Made from {path}. Each function returns 1 where the GPU is faster, 0 where the CPU is, and -1 where the measurement
+   gives no answer. Measured on {hardware}. */
+#ifndef CROSSOVER_THRESHOLDS_H
+#define CROSSOVER_THRESHOLDS_H
+#include <math.h>
+
+static inline int crossover_in_ranges(double x, const double (*ranges)[3], int count) {{
+    for (int i = 0; i < count; i++)
+        if (ranges[i][0] <= x && x <= ranges[i][1]) return ranges[i][2] > 0;
+    return -1;
+}}
+
+static inline int crossover_in_plane(double size, double batch_size, const double (*triangles)[7], int count) {{
+    if (!(size > 0 && batch_size > 0)) return -1;
+    double x = log(size), y = log(batch_size);
+    for (int i = 0; i < count; i++) {{
+        double least = INFINITY, most = -INFINITY;
+        for (int a = 0; a < 3; a++) {{
+            int b = (a + 1) % 3;
+            double ax = log(triangles[i][2 * a]), ay = log(triangles[i][2 * a + 1]);
+            double bx = log(triangles[i][2 * b]), by = log(triangles[i][2 * b + 1]);
+            double turn = (bx - ax) * (y - ay) - (by - ay) * (x - ax);
+            least = fmin(least, turn);
+            most = fmax(most, turn);
+        }}
+        if (least >= -{tolerance} || most <= {tolerance}) return triangles[i][6] > 0;
+    }}
+    return -1;
+}}
+{functions}
+#endif
+"""
+
+C_FUNCTION = """
+/* {about} */
+static inline int {name}({arguments}) {{
+    static const double regions[][{columns}] = {{{regions}}};
+    return {call}, regions, {count});
+}}
+"""
+
+
+def c_header(thresholds: Sequence[Threshold], path: str) -> str:
+    """A C header with a function for each series whose GPU was measured here and that has a certified region."""
+    functions: dict[str, str] = {}
+    for series in thresholds:
+        regions = regions_of(series)
+        if series["device"] is None or series["gpu_measured_elsewhere"] or series["single_trial"] or not regions:
+            continue
+        varied = [axis for axis in AXES if len(_values(thresholds, [axis])[axis]) > 1 and series[axis] is not None]
+        words = [series["study"], *(str(series[axis]) for axis in varied), *(["plane"] if is_plane(series) else [])]
+        name = "crossover_" + re.sub(r"\W+", "_", "_".join(words)).strip("_").lower()
+        arguments = POINT if is_plane(series) else ("x",)
+        functions[name] = C_FUNCTION.format(
+            about=f"{series['unit']}{' and batch size' if is_plane(series) else ''}, {series['trials']} trials or more",
+            name=name,
+            arguments=", ".join(f"double {argument}" for argument in arguments),
+            columns=len(regions[0]),
+            regions=", ".join("{" + ", ".join(repr(float(number)) for number in region) + "}" for region in regions),
+            call=f"crossover_in_{'plane' if is_plane(series) else 'ranges'}({', '.join(arguments)}",
+            count=len(regions),
+        )
+    on = sorted({f"{series['cpu']} and {series['gpu']}, torch {series['torch_version']}" for series in thresholds})
+    return C_HEADER.format(
+        path=path, hardware="; ".join(on), functions="".join(functions.values()), tolerance=TOLERANCE
+    )
+
+
+def regions_of(series: Threshold) -> list[list[float]]:
+    """The regions in which a device is faster: the ends or corners of each, then 1 for the GPU or 0 for the CPU."""
+    if is_plane(series):
+        both = series["triangles"]
+        return [[*corners, int(name == "gpu")] for name in ("gpu", "cpu") for corners in both[name]]
+    return [[sizes["from"], sizes["until"], int(sizes["faster"] == "gpu")] for sizes in series["ranges"]]
 
 
 def _number(x: Any) -> float:
@@ -156,3 +312,7 @@ def _agrees(series: Threshold, axis: str, value: Any) -> bool:
 
 def _values(thresholds: Sequence[Threshold], axes: Sequence[str]) -> dict[str, list[str]]:
     return {axis: sorted({str(series[axis]) for series in thresholds}) for axis in axes}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(c_header(read_thresholds(sys.argv[1]), sys.argv[1]))

@@ -74,8 +74,11 @@ class Advantages:
         The one-sided level at each size is MOST_WRONG / (`together` x max(3, number of sizes)) (Bonferroni). Thus it is
         always stricter than that of the 95 % set.
         """
-        errors = self.errors(self.variance, self.fourth, self.together * self._tests, 1 - 2 * MOST_WRONG)
-        return sure_signs(self.mean, errors)
+        return sure_signs(self.mean, self.significance_errors())
+
+    def significance_errors(self) -> Floats:
+        """The smallest |L| at each size that is significant."""
+        return self.errors(self.variance, self.fourth, self.together * self._tests, 1 - 2 * MOST_WRONG)
 
     def p_value(self) -> float:
         """The p-value of the hypothesis that the sides do not differ at any size, as tested by `sure_signs`.

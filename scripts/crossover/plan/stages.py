@@ -24,13 +24,15 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
         return None
     refinement = replace(run, **study.refinement)
     sides = study.devices_among(devices)
+    on_both = BASELINE in sides and len(sides) > 1
     compared = {
-        "device": BASELINE in sides and len(sides) > 1 and asks_for_crossovers(study.figures),
+        "device": on_both and asks_for_crossovers(study.figures) and "plane" not in refinement.pairs,
+        "plane": on_both and not over_cores and study.second_axis is not None,
         "precision": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["precision"], study.precisions),
         "execution": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["execution"], study.executions),
     }
     pairs: tuple[Any, ...] = tuple(pair for pair in refinement.pairs if compared[pair])
-    if study.candidates is not None and BASELINE in sides and len(sides) > 1:
+    if study.candidates is not None and on_both:
         pairs += ("best",)
     return replace(refinement, pairs=pairs) if pairs else None
 

@@ -12,27 +12,53 @@ import pandas as pd
 
 from crossover.compare.intervals import Floats, has_intervals, sure_signs
 from crossover.compare.pairings import REFERENCE
-from crossover.config.words import AXES
+from crossover.compare.rules import Rule
+from crossover.config.words import AXES, BASELINE
 from crossover.tables.frames import headline_rows, records
 from crossover.tables.labels import axis_label
 from crossover.tables.reference_files import facts_of
 from crossover.tables.run_tables import RunTables
 from crossover.thresholds import VERSION
+from crossover.topics.answers import read_answers
 from crossover.topics.caveats import by_importance, flags_of
 from crossover.topics.crossovers.sides import caveats_of_crossover, lost_caveat, sides_of, speedups_of
+from crossover.topics.plane import InPlane, rule_text
 
 GPU, CPU = "gpu", "cpu"
 
 
 def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
-    """The content of thresholds.json: one entry for each series and accelerator, here or of a reference.
+    """The content of thresholds.json: an entry for each series and accelerator, here or of a reference, and each plane.
 
     For a series without an accelerator, `device` and `gpu` are null.
     """
     crossovers = tables.crossovers
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
     rows = records(pd.concat([headline_rows(crossovers), elsewhere]))
-    return {"version": VERSION, "made_at": made_at, "thresholds": [_threshold(row, tables) for row in rows]}
+    series = [_threshold(row, tables) for row in rows]
+    planes = [_of_plane(one, tables) for one in read_answers(tables.answers) if isinstance(one, InPlane)]
+    return {"version": VERSION, "made_at": made_at, "thresholds": [*series, *planes]}
+
+
+def _of_plane(plane: InPlane, tables: RunTables) -> dict[str, Any]:
+    """The entry of sizes and batch sizes together: the regions in which a device is certified faster, and the rule."""
+    cpu, gpu = (_host(tables, plane.machine, device) for device in (BASELINE, plane.axes["device"]))
+    rule = plane.rule and {**plane.rule, "text": rule_text(Rule(**plane.rule["rule"]), plane.unit)}
+    return {
+        **{axis: plane.axes.get(axis) for axis in AXES},
+        "gpu": gpu.get("device_name"),
+        "cpu": cpu.get("device_name"),
+        **{name: cpu.get(name) for name in ("physical_cores", "torch_version")},
+        "gpu_measured_elsewhere": False,
+        "gpu_driver_version": gpu.get("driver_version"),
+        "unit": plane.unit,
+        "trials": plane.trials,
+        "single_trial": plane.status == "single_trial",
+        "caveats": list(plane.caveats),
+        **{"smallest": None, "largest": None, "lost": [], "ranges": []},
+        "triangles": plane.triangles,
+        "rule": rule,
+    }
 
 
 def _threshold(row: Mapping[str, Any], tables: RunTables) -> dict[str, Any]:

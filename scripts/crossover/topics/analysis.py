@@ -75,7 +75,7 @@ def analyse(
 
     # Who is compared with whom. With the other columns, selecting the trials of each pair would take seconds.
     all_compared = _with_plain_texts(with_candidates[COMPARED])
-    compared = all_compared.loc[trials.index]
+    compared = _in_rows_of_planes(all_compared.loc[trials.index], studies)
     pairs = [*pairings(compared, x_axes, prices, runs)]
     at_best = [*best_series(all_compared, candidates, x_axes)]
     ratios_there, pairs_there = compared_with_references(compared, trials_there, x_axes, means, prices)
@@ -145,6 +145,15 @@ def _in_study_order(trials: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Da
 def _joined(first: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
     others_with_rows = [table for table in others if len(table)]
     return pd.concat([first, *others_with_rows], ignore_index=True) if others_with_rows else first
+
+
+def _in_rows_of_planes(trials: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """The trials without those that refinement added between the series of a study over two axes."""
+    for name, study in studies.items():
+        if study.second_axis and study.x_axis != CPU_THREADS:
+            in_series = trials[study.second_axis].isin(getattr(study, f"{study.second_axis}s"))
+            trials = trials[in_series | (trials["study"] != name)]
+    return trials
 
 
 def _along_second_axes(trials: pd.DataFrame, studies: Mapping[str, Study]) -> list[Pairing]:

@@ -30,6 +30,7 @@ from crossover.topics.largest_batch import largest_batch_answers
 from crossover.topics.loading import transfer_answers
 from crossover.topics.memory.answers import Memory, memory_answers
 from crossover.topics.payback import payback_answers
+from crossover.topics.plane import plane_answers
 from crossover.topics.quality.answers import quality_answer
 from crossover.topics.ranking.answers import Ranking, ranking_answers
 from crossover.topics.references.answers import (
@@ -181,6 +182,7 @@ def _crossing_answers(tables: RunTables, study: Study, together: int) -> list[An
     # Beside its only CPU, GPUs measured elsewhere have the estimates, which allow for that CPU.
     is_ranked = not is_alone or tables.cells["machine"].nunique() > 1
     return [
+        *plane_answers(tables, study, together),
         *(_without_accelerator(tables, x_axis, crossovers) if is_alone else crossovers),
         *best_answers(tables, x_axis, together),
         *payback_answers(tables, x_axis, has_run=study.steps_per_run is not None),

@@ -25,6 +25,7 @@ from crossover.topics.claims.cell_claims import ratio_of_sides, rests_on_latenci
 from crossover.topics.claims.findings import NoFindingError
 from crossover.topics.comparisons import comparison_answers
 from crossover.topics.latency.table import p_values_of_mistakes
+from crossover.topics.plane import planes_in
 from crossover.topics.references.answers import elsewhere_ratios
 
 
@@ -82,7 +83,7 @@ def _others(tables: RunTables, study: Study) -> int:
         is_transfer = lines["protocol"].isin(FROM_HOST) & (lines["device"] != BASELINE)
         has_resident = (lines["protocol"] == PROTOCOLS[0]).any()
         transfers = int(is_transfer.sum()) if has_resident else 0
-        return asked + trained + transfers + int(len(ranked) > 1)
+        return asked + trained + transfers + int(len(ranked) > 1) + len(planes_in(tables, study))
     drawn = [answer for answer in comparison_answers(tables, study, together=1) if answer.kind != "latency"]
     return asked + trained + len(drawn)
 

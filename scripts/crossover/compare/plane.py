@@ -1,0 +1,188 @@
+"""The advantage over size and batch size: the regions in which a side is certified faster, and what to measure next.
+
+The plane is divided into triangles between neighbouring points (Delaunay, on logarithms). A triangle belongs to a side
+if that side is significantly faster at all three corners, simultaneously over all points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from crossover.compare.crossover_curve import advantages_of_table
+from crossover.compare.intervals import ONE_TRIAL_LEAD, Floats
+from crossover.compare.refinement import Request
+from crossover.config.studies import Cell, Refinement
+from crossover.config.words import BASELINE, is_cpu, series_axes
+from crossover.config.workloads import workload_traits
+from crossover.tables.frames import first_row
+
+POINT = ["size", "batch_size"]
+"""The two variables of a plane."""
+
+Ints = npt.NDArray[np.int64]
+
+STRETCH = np.array([[1.0, 0.01], [0.01, 1.0]])
+"""Divides a square of four points along the line on which the amount of work stays the same, as the boundary runs."""
+
+LEAST_AREA = 1e-9
+"""Of a triangle, as a share of the plane; points on a line make flatter ones."""
+
+NEW_SHARE = 1 / 3
+"""Number of points that a stage may add, as a share of those measured."""
+
+
+@dataclass(frozen=True)
+class Plane:
+    series: Mapping[str, Any]
+    """The axes that all cells share."""
+    contender: str
+    points: Ints
+    """Sizes and batch sizes with a time on both sides, of shape (points, 2)."""
+    mean: Floats
+    """ln(time of the CPU / time of the contender) at each point."""
+    signs: Floats
+    """Of `mean`, or 0 where it is not significant, simultaneously over all points."""
+    certainty: Floats
+    """|mean| over its error; at least 1 where the sign is significant."""
+    trials: Ints
+    """Trials at each point of the side with fewer."""
+    has_intervals: bool
+    """False for single trials, whose signs are those of clear leads."""
+
+    @cached_property
+    def triangles(self) -> Ints:
+        """Numbers of the corners, of shape (triangles, 3); none if all points lie on a line."""
+        from scipy import spatial  # slow to import, and only needed for studies over two variables
+
+        if any(len(values) < 2 for values in map(set, self.points.T)):
+            return np.empty((0, 3), np.int64)
+        corners = np.asarray(spatial.Delaunay(self._places @ STRETCH).simplices, np.int64)
+        return corners[self._areas(corners) > LEAST_AREA]
+
+    @cached_property
+    def _places(self) -> Floats:
+        """The points on logarithmic axes, both scaled to lengths of 1."""
+        logs = np.log(self.points)
+        return np.asarray((logs - logs.min(axis=0)) / np.ptp(logs, axis=0))
+
+    @cached_property
+    def areas(self) -> Floats:
+        return self._areas(self.triangles)
+
+    def _areas(self, corners: Ints) -> Floats:
+        if not len(corners):
+            return np.empty(0)
+        a, b, c = np.moveaxis(self._places[corners], 1, 0)
+        (ux, uy), (vx, vy) = (b - a).T, (c - a).T
+        return np.asarray(np.abs(ux * vy - uy * vx) / 2)
+
+    @cached_property
+    def sides(self) -> Floats:
+        """Of each triangle: 1 if the contender is certified to be faster, -1 if the CPU is, else 0."""
+        of_corners = self.signs[self.triangles]
+        return np.where((of_corners == of_corners[:, :1]).all(axis=1), of_corners[:, 0], 0.0)
+
+    def share(self, side: int) -> float:
+        """The share of the area, on logarithmic axes, that is certified for a side; NaN without an area."""
+        total = self.areas.sum()
+        return float(self.areas[self.sides == side].sum() / total) if total else math.nan
+
+    def between(self, granularity: int = 1, sizes: Collection[int] | None = None) -> list[tuple[int, int]]:
+        """The points to add, in the middle of edges with one end significant and the other not, or of opposite sign.
+
+        Those come first whose triangles have the largest area that is not certified yet. Sizes are multiples of
+        `granularity`, or of `sizes`, if the workload can build only these.
+        """
+        gains: dict[tuple[int, int], float] = defaultdict(float)
+        measured = {*map(tuple, self.points.tolist())}
+        for corners, area in zip(self.triangles[self.sides == 0].tolist(), self.areas[self.sides == 0], strict=True):
+            for first, second in zip(corners, [*corners[1:], corners[0]], strict=True):
+                if self.signs[first] != self.signs[second]:
+                    one, other = self.points[[first, second]].tolist()
+                    gains[_middle(one, other, granularity, sizes)] += area
+        ranked = sorted(gains.keys() - measured, key=lambda point: (-gains[point], point))
+        return ranked[: math.ceil(len(measured) * NEW_SHARE)]
+
+    def undecided(self, trials: int) -> list[tuple[int, int]]:
+        """The points without a significant sign whose sign would be significant with this number of trials."""
+        growth = np.sqrt(trials / self.trials)
+        reached = (self.signs == 0) & (self.certainty * growth >= 1) & (growth > 1)
+        return [(size, batch_size) for size, batch_size in self.points[reached].tolist()]
+
+
+def planes_of(trials: pd.DataFrame, together: int = 1) -> Iterator[Plane]:
+    """The planes of a study's trials: one for each series and accelerator that was measured beside its host's CPU.
+
+    `trials` has the columns of `with_costs`. `together` is as for `Advantages`.
+    """
+    axes = [axis for axis in series_axes("size") if axis not in POINT]
+    for _, rows in trials.groupby(axes, sort=False):
+        for contender in rows["device"].unique():
+            sides = rows[rows["device"].isin([BASELINE, contender]) & rows["time"].notna()]
+            if not is_cpu(contender) and sides["device"].nunique() == 2:
+                yield _plane(first_row(sides[axes]), sides.assign(side=sides["device"]), contender, together)
+
+
+def _plane(series: Mapping[str, Any], trials: pd.DataFrame, contender: str, together: int) -> Plane:
+    by_point = trials.groupby(POINT)
+    numbered = trials.assign(point=by_point.ngroup() + 1)
+    advantages = replace(advantages_of_table(numbered, BASELINE, contender, x="point", cost="time"), together=together)
+    numbers = advantages.sizes.astype(np.int64)
+    counts = numbered.groupby(["point", "side"])["trial"].nunique().groupby("point").min()[numbers.tolist()]
+    points = numbered.drop_duplicates("point").set_index("point").loc[numbers, POINT]
+    errors = advantages.significance_errors() if advantages.has_intervals else math.log(ONE_TRIAL_LEAD)
+    return Plane(
+        series,
+        contender,
+        points.to_numpy(np.int64),
+        advantages.mean,
+        advantages.sure_signs(),
+        np.abs(advantages.mean) / errors,
+        counts.to_numpy(np.int64),
+        advantages.has_intervals,
+    )
+
+
+def _middle(
+    first: Sequence[int], second: Sequence[int], granularity: int, sizes: Collection[int] | None
+) -> tuple[int, int]:
+    """The point nearest to the geometric mean of two, whose size a workload can build."""
+    size, batch_size = (math.sqrt(low * high) for low, high in zip(first, second, strict=True))
+    if sizes is not None:
+        return min(sizes, key=lambda offered: abs(math.log(offered / size))), round(batch_size)
+    return max(1, round(size / granularity)) * granularity, round(batch_size)
+
+
+def plan_planes(timed: pd.DataFrame, stage: int, refinement: Refinement, trials: int) -> Iterator[Request]:
+    """The trials that a stage (from 1) adds in a study's planes: at new points, and at points whose side is undecided.
+
+    `timed` has the columns of `with_costs`, and `trials` is the number of trials of the run without `extra_trials`.
+    """
+    first = refinement.first(trials)
+    targets = [first] * refinement.bisections + [*refinement.trials_at_crossover(trials)]
+    if stage > len(targets):
+        return
+    for plane in planes_of(timed):
+        traits = workload_traits(str(plane.series["workload"]))
+        new = plane.between(traits.granularity, traits.sizes)
+        numbers = dict.fromkeys(new, first) | dict.fromkeys(plane.undecided(targets[stage - 1]), targets[stage - 1])
+        why = {
+            **plane.series,
+            "pair": "plane",
+            "device": plane.contender,
+            **{f"{side}_share": plane.share(sign) for side, sign in (("contender", 1), ("baseline", -1))},
+        }
+        for (size, batch_size), most in numbers.items():
+            point = {"size": size, "batch_size": batch_size}
+            cells = [Cell(**{**plane.series, **point, "device": side}) for side in (BASELINE, plane.contender)]
+            decision = "add_point" if (size, batch_size) in new else "add_trials"
+            yield Request({cell: {*range(1, most + 1)} for cell in cells}, why | point | {"decision": decision})

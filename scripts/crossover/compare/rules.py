@@ -1,0 +1,114 @@
+"""The simplest rule of size and batch size that tells the faster side, and how often and how dearly it errs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from crossover.compare.intervals import Floats
+from crossover.compare.plane import Ints
+
+EXPONENTS = (1.0, 0.5, 2.0, 1 / 3, 2 / 3, 1.5, 3.0, 0.25, 0.75, 4 / 3, 4.0)
+"""Of the batch size in a product, the simplest first; that of the size is 1."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The contender where size^a * batch^b >= least or, with `by_batch`, from a size of its own for each batch size."""
+
+    size_exponent: float
+    batch_exponent: float
+    least: float
+    """0 if the contender is always faster, infinite if it never is, NaN with `by_batch`."""
+    by_batch: Mapping[int, float] | None = None
+
+    def chooses(self, points: Ints) -> npt.NDArray[np.bool_]:
+        """True at the points, of shape (points, 2), at which the contender is chosen.
+
+        A batch size that `by_batch` lacks has the least size of the nearest one, on logarithms.
+        """
+        if self.by_batch is None:
+            least = math.log(self.least) if self.least else -math.inf
+            return np.asarray(_score(points, self.size_exponent, self.batch_exponent) >= least)
+        known = np.log(list(self.by_batch))
+        nearest = np.abs(np.log(points[:, 1:]) - known).argmin(axis=1)
+        return np.asarray(points[:, 0] >= np.array(list(self.by_batch.values()))[nearest])
+
+
+@dataclass(frozen=True)
+class Fit:
+    rule: Rule
+    wrong: int
+    """Number of points that have a significant sign and at which the rule chooses the slower side."""
+    held_out_wrong: int
+    """Likewise, each point by the rule fitted to the others."""
+    points: int
+    """Number of points with a significant sign."""
+    worst: float
+    """Largest ratio of times, slower side over faster one, at the wrong points; 1 if there are none."""
+
+
+def simplest_rule(points: Ints, mean: Floats, signs: Floats) -> Fit | None:
+    """The simplest rule with the fewest held-out points wrong; None unless each side is faster at two points or more.
+
+    The arguments are as in `Plane`. A rule is fitted to all points, of which each weighs by |mean|, what a wrong choice
+    costs there; it is judged at those with a significant sign.
+    """
+    if min((signs > 0).sum(), (signs < 0).sum()) < 2:
+        return None
+    judged = np.flatnonzero(signs)
+    best: tuple[int, Rule] | None = None
+    for rule in _kinds(points, mean):
+        wrong = sum(_is_held_out_wrong(rule, points, mean, number) for number in judged.tolist())
+        if best is None or wrong < best[0]:
+            best = wrong, rule
+    assert best
+    held_out_wrong, rule = best
+    is_wrong = rule.chooses(points) != (mean > 0)
+    is_wrong[signs == 0] = False
+    return Fit(
+        rule, int(is_wrong.sum()), held_out_wrong, len(judged), float(np.exp(np.abs(mean[is_wrong]).max(initial=0.0)))
+    )
+
+
+def _kinds(points: Ints, mean: Floats) -> Iterator[Rule]:
+    """The best rule of each kind, the simplest first: size alone, batch size alone, a product, a table."""
+    for exponents in ((1.0, 0.0), (0.0, 1.0), *((1.0, exponent) for exponent in EXPONENTS)):
+        yield _threshold(points, mean, exponents)
+    yield _table(points, mean)
+
+
+def _is_held_out_wrong(rule: Rule, points: Ints, mean: Floats, number: int) -> bool:
+    others = np.delete(points, number, axis=0), np.delete(mean, number)
+    exponents = rule.size_exponent, rule.batch_exponent
+    refitted = _threshold(*others, exponents) if rule.by_batch is None else _table(*others)
+    return bool(refitted.chooses(points[number : number + 1])[0] != (mean[number] > 0))
+
+
+def _score(points: Ints, size_exponent: float, batch_exponent: float) -> Floats:
+    return np.asarray(np.log(points) @ np.array([size_exponent, batch_exponent]))
+
+
+def _threshold(points: Ints, mean: Floats, exponents: tuple[float, float]) -> Rule:
+    """The rule whose wrong choices cost least; of equally good ones, that with the widest gap around it."""
+    return Rule(*exponents, math.exp(_cut(_score(points, *exponents), mean)))
+
+
+def _cut(scores: Floats, mean: Floats) -> float:
+    """The value from which on the contender is chosen: in the middle of a gap between scores, or infinite."""
+    values = np.unique(scores)
+    cuts = np.concatenate([[-math.inf], (values[:-1] + values[1:]) / 2, [math.inf]])
+    costs = np.where(scores >= cuts[:, None], np.maximum(-mean, 0), np.maximum(mean, 0)).sum(axis=1)
+    gaps = np.concatenate([[0.0], np.diff(values), [0.0]])
+    return float(cuts[np.lexsort((-gaps, costs.round(12)))[0]])
+
+
+def _table(points: Ints, mean: Floats) -> Rule:
+    batches = np.unique(points[:, 1]).tolist()
+    rows = [points[:, 1] == batch for batch in batches]
+    cuts = [math.exp(_cut(np.log(points[row, 0]), mean[row])) for row in rows]
+    return Rule(1.0, 0.0, math.nan, dict(zip(batches, cuts, strict=True)))

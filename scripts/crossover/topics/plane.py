@@ -1,0 +1,128 @@
+"""Answers on the plane of sizes and batch sizes: where each side is certified faster, and the simplest rule for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from crossover.compare.pairings import with_costs
+from crossover.compare.plane import Plane, planes_of
+from crossover.compare.rules import Fit, Rule, simplest_rule
+from crossover.config.study import Study
+from crossover.config.words import BASELINE, CPU_THREADS
+from crossover.tables.frames import rows_with
+from crossover.tables.labels import name_by, side_word, varying
+from crossover.tables.registry import SERIES_AXES
+from crossover.tables.run_tables import RunTables
+from crossover.text import number_text, percent_text
+from crossover.topics.answer import Answer
+from crossover.topics.caveats import basis
+from crossover.topics.wording import interval_text, range_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class InPlane(Answer):
+    """The regions of sizes and batch sizes in which a side is significantly faster throughout, and a rule for them."""
+
+    kind = "plane"
+    statuses = ("certified", "single_trial")
+
+    winner: str
+    loser: str
+    unit: str
+    """What the sizes count."""
+    sizes: tuple[int, int]
+    batch_sizes: tuple[int, int]
+    winner_share: float
+    """Of the area on logarithmic axes; so is `loser_share`."""
+    loser_share: float
+    triangles: Mapping[str, Sequence[Sequence[int]]]
+    """The certified regions of `gpu` and `cpu`, as triangles: the size and the batch size of three corners."""
+    axes: Mapping[str, Any]
+    """The axes of the plane, and the contender's device."""
+    rule: dict[str, Any] | None
+    """The fields of `Fit`; None if one side is faster nearly everywhere."""
+
+    def sentence(self) -> str:
+        region = f"{range_text(self.sizes, self.unit)} and batches of {interval_text(self.batch_sizes, '')}"
+        lead = "at least twice as fast" if self.status == "single_trial" else "certified faster"
+        shares = f"on {percent_text(self.winner_share)}, {self.loser} on {percent_text(self.loser_share)}"
+        return f"Of the plane of {region}, {self.winner} is {lead} {shares}{self._rule_text()}"
+
+    def _rule_text(self) -> str:
+        if self.rule is None:
+            return ""
+        return f". Rule: {self.winner} {rule_text(Rule(**self.rule['rule']), self.unit)}"
+
+    def details(self) -> list[str]:
+        if self.rule is None:
+            return []
+        fit = Fit(**self.rule)
+        cost = f", at most {number_text(fit.worst)}x slower there" if fit.wrong else ""
+        held_out = f"{fit.held_out_wrong} when held out"
+        return [f"wrong at {fit.wrong} of {fit.points} significant points{cost}; {held_out}"]
+
+
+def rule_text(rule: Rule, unit: str) -> str:
+    if rule.by_batch is not None:
+        ends = [f"{number_text(size)} {unit} at batch {batch}" for batch, size in rule.by_batch.items()]
+        return f"from {', '.join(ends)}"
+    if not rule.batch_exponent:
+        return f"from {number_text(rule.least)} {unit}"
+    power = "" if rule.batch_exponent == 1 else f"^{number_text(rule.batch_exponent)}"
+    if not rule.size_exponent:
+        return f"from batch {number_text(rule.least)}"
+    return f"from {unit} x batch{power} = {number_text(rule.least)}"
+
+
+def plane_answers(tables: RunTables, study: Study, together: int) -> list[InPlane]:
+    """The answers of a study over sizes and batch sizes, which are its main ones if it refines the plane."""
+    main = "plane" in (study.refinement or {}).get("pairs", ())
+    varied_axes = [axis for axis in varying(tables.cells, SERIES_AXES) if axis not in ("batch_size", "device")]
+    return [replace(_answer(plane, tables, varied_axes), main=main) for plane in planes_in(tables, study, together)]
+
+
+def planes_in(tables: RunTables, study: Study, together: int = 1) -> list[Plane]:
+    """The planes of a study with an area; none if it varies the number of cores, or if an axis has too few values."""
+    if study.second_axis is None or study.x_axis == CPU_THREADS:
+        return []
+    planes = planes_of(with_costs(tables.measurements, None), together)
+    return [plane for plane in planes if len(plane.triangles)]
+
+
+def _answer(plane: Plane, tables: RunTables, varied_axes: Sequence[str]) -> InPlane:
+    cells = _cells_of(plane, tables)
+    (low_size, low_batch), (high_size, high_batch) = (
+        plane.points.min(axis=0).tolist(),
+        plane.points.max(axis=0).tolist(),
+    )
+    fit = simplest_rule(plane.points, plane.mean, plane.signs) if plane.has_intervals else None
+    corners = plane.points[plane.triangles].reshape(-1, 6)
+    return InPlane(
+        machine=str(plane.series["machine"]),
+        series=name_by(plane.series, varied_axes),
+        status="certified" if plane.has_intervals else "single_trial",
+        winner=side_word(plane.contender),
+        loser=side_word(BASELINE),
+        unit=str(cells["size_name"].iloc[0]),
+        sizes=(low_size, high_size),
+        batch_sizes=(low_batch, high_batch),
+        winner_share=plane.share(1),
+        loser_share=plane.share(-1),
+        triangles={name: corners[plane.sides == side].tolist() for name, side in (("gpu", 1), ("cpu", -1))},
+        axes={**plane.series, "device": plane.contender},
+        rule=_fields(fit),
+        **basis(int(plane.trials.min()), cells),
+    )
+
+
+def _cells_of(plane: Plane, tables: RunTables) -> pd.DataFrame:
+    of_series = rows_with(tables.cells, list(plane.series), plane.series)
+    return of_series[of_series["device"].isin([BASELINE, plane.contender])]
+
+
+def _fields(fit: Fit | None) -> dict[str, Any] | None:
+    return None if fit is None else vars(fit) | {"rule": vars(fit.rule)}

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from crossover.compare.intervals import Floats
+from crossover.compare.plane import Ints
+from crossover.compare.rules import Rule, simplest_rule
+
+POINTS: Ints = np.array([(size, batch) for size in (16, 64, 256, 1024, 4096) for batch in (1, 8, 64, 512)])
+SIZE, BATCH = np.log(POINTS).T
+
+
+@pytest.mark.parametrize(
+    ("mean", "exponents", "least"),
+    [
+        (SIZE - math.log(128), (1.0, 0.0), 128),
+        (BATCH - math.log(20), (0.0, 1.0), math.sqrt(8 * 64)),
+        (SIZE + BATCH - math.log(3000), (1.0, 1.0), math.sqrt(2048 * 4096)),
+        (SIZE + 2 * BATCH - math.log(30_000), (1.0, 2.0), None),
+    ],
+)
+def test_the_simplest_rule_is_found(mean: Floats, exponents: tuple[float, float], least: float | None) -> None:
+    fit = simplest_rule(POINTS, mean, np.sign(mean))
+    assert fit
+    assert (fit.rule.size_exponent, fit.rule.batch_exponent) == exponents
+    assert (fit.wrong, fit.points, fit.worst) == (0, 20, 1.0)
+    assert (fit.rule.chooses(POINTS) == (mean > 0)).all()
+    if least:
+        assert fit.rule.least == pytest.approx(least)
+
+
+def test_a_rule_minimises_the_cost_of_wrong_choices() -> None:
+    """Against all thresholds on the size, for points whose side depends on nothing."""
+    draw = np.random.default_rng(0)
+    for _ in range(20):
+        mean = draw.normal(size=len(POINTS))
+        fit = simplest_rule(POINTS, mean, np.sign(mean))
+        assert fit
+        if (fit.rule.size_exponent, fit.rule.batch_exponent) == (1.0, 0.0) and fit.rule.by_batch is None:
+            costs = [
+                np.abs(mean[(POINTS[:, 0] >= least) != (mean > 0)]).sum() for least in (1, 32, 128, 512, 2048, 9999)
+            ]
+            assert np.abs(mean[fit.rule.chooses(POINTS) != (mean > 0)]).sum() == pytest.approx(min(costs))
+
+
+def test_wrong_points_are_counted_with_their_cost() -> None:
+    mean = np.where(SIZE > 5, 1.0, -1.0)
+    mean[(POINTS == (4096, 512)).all(axis=1)] = -math.log(3)  # against every rule
+    mean[(POINTS == (4096, 1)).all(axis=1)] = -0.1
+    signs = np.sign(mean)
+    signs[np.abs(mean) < 0.5] = 0
+    fit = simplest_rule(POINTS, mean, signs)
+    assert fit
+    assert (fit.wrong, fit.points) == (1, 19)
+    assert fit.worst == pytest.approx(3)
+    assert fit.held_out_wrong >= 1
+
+
+def test_a_table_has_a_size_for_each_batch_size() -> None:
+    rule = Rule(1.0, 0.0, math.nan, {1: 100.0, 100: 10.0})
+    points = np.array([(50, 1), (50, 100), (50, 9), (50, 11), (200, 1)])
+    assert rule.chooses(points).tolist() == [False, True, False, True, True]
+    from_size = {1: 3000, 8: 30, 64: 3000, 512: 30}
+    points = np.array([(2**power, batch) for power in range(4, 13) for batch in from_size])
+    mean = np.array([1.0 if size >= from_size[batch] else -1.0 for size, batch in points.tolist()])
+    fit = simplest_rule(points, mean, np.sign(mean))
+    assert fit
+    assert fit.rule.by_batch
+    assert (fit.rule.chooses(points) == (mean > 0)).all()
+
+
+def test_one_side_everywhere_needs_no_rule() -> None:
+    assert simplest_rule(POINTS, np.ones(20), np.ones(20)) is None

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from crossover.calibrate import calibrate
+from crossover.thresholds import VERSION
+
+WRITE = "import sys, pathlib; path = pathlib.Path(sys.argv[1], 'thresholds.json'); path.parent.mkdir(parents=True); "
+
+
+def test_the_thresholds_of_a_run_are_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content = json.dumps({"version": VERSION, "thresholds": []})
+    given: list[str] = []
+
+    def build_command(words: Sequence[str]) -> list[str]:
+        given[:] = words
+        return ["-c", WRITE + f"path.write_text({content!r})", words[words.index("--results") + 1]]
+
+    words = [
+        "my_op.py:build",
+        "--sizes",
+        "1,2",
+        "--batch-sizes",
+        "1,8,64",
+        "--output",
+        "mine.json",
+        "--",
+        "--cores",
+        "2",
+    ]
+    assert calibrate(words, build_command) == 0
+    assert Path("mine.json").read_text() == content
+    assert " ".join(given) == (
+        "my_op.py:build --minutes 5 --results results/calibration --batch-sizes 1,8,64 --effort {preset: default, "
+        "refinement: {pairs: [plane]}} --sizes 1,2 -- --cores 2"
+    )
+    assert "Caution: mine.json: should_use_gpu returns its default everywhere: " in capsys.readouterr().out
+
+
+def test_one_variable_is_refined_along_its_crossover() -> None:
+    given: list[str] = []
+
+    def build_command(words: Sequence[str]) -> list[str]:
+        given[:] = words
+        return ["-c", "raise SystemExit(3)"]
+
+    assert calibrate(["my_op.py:build", "--minutes=2"], build_command) == 3  # the status of a run that failed
+    assert " ".join(given) == "my_op.py:build --minutes 2 --results results/calibration --effort default"

@@ -1,0 +1,154 @@
+"""Regions of sizes and batch sizes: the answer, thresholds.json, the C header, and a Snakemake rule's resource."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.config.studies import Refinement
+from crossover.home import ROOT
+from crossover.report.thresholds import thresholds_of
+from crossover.tables.run_tables import RunTables
+from crossover.thresholds import C_HEADER, c_header, gpu_if, read_thresholds, should_use_gpu
+from crossover.topics.answers import read_answers
+from crossover.topics.plane import InPlane
+from report_pages import study, tables_of
+
+SIZES, BATCH_SIZES = (16, 64, 256, 1024), (1, 8, 64)
+INSIDE = {(16, 1): False, (16, 8): False, (20, 2): False, (1024, 64): True, (1000, 60): True, (256, 8): True}
+OUTSIDE = [(64, 30), (15, 1), (2000, 64), (0, 8), (-1, 8)]
+
+
+@pytest.fixture(scope="module")
+def tables(row: Callable[..., dict[str, Any]]) -> RunTables:
+    """A GPU that is four times as fast where size x batch size is at least 1,024, and four times as slow elsewhere."""
+    rows = [
+        row(
+            study="both",
+            size=size,
+            batch_size=batch_size,
+            parameters=size,
+            device=device,
+            trial=trial,
+            torch_version="2.13.0",
+            step_time_s=1e-3 * 1.01**trial * ((4 if size * batch_size >= 1024 else 1 / 4) if device == "cpu" else 1),
+        )
+        for size in SIZES
+        for batch_size in BATCH_SIZES
+        for device in ("cpu", "cuda")
+        for trial in range(1, 4)
+    ]
+    studies = {
+        "both": study(
+            name="both",
+            sizes=SIZES,
+            batch_sizes=BATCH_SIZES,
+            protocols=("resident",),
+            precisions=("fp32",),
+            executions=("eager",),
+            refinement={"pairs": ["plane"]},
+        )
+    }
+    assert Refinement(**studies["both"].refinement).pairs == ("plane",)
+    return tables_of(pd.DataFrame(rows), studies)
+
+
+@pytest.fixture(scope="module")
+def file(tables: RunTables, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("thresholds") / "thresholds.json"
+    path.write_text(json.dumps(thresholds_of(tables, "today")))
+    return path
+
+
+def test_the_answer_names_the_regions_and_the_rule(tables: RunTables) -> None:
+    answer = read_answers(tables.answers)[0]
+    assert isinstance(answer, InPlane)
+    assert answer.main
+    assert answer.text() == (
+        "Of the plane of 16 to 1,024 linear layers and batches of 1 to 64, GPU is certified faster on 33 %, CPU on 25 "
+        "%. Rule: GPU from linear layers x batch = 724 (wrong at 0 of 12 significant points; 1 when held out)"
+    )
+    assert answer.winner_share == pytest.approx(4 / 12)  # of six squares, each of two triangles
+    assert answer.loser_share == pytest.approx(3 / 12)
+
+
+def test_a_plane_counts_as_one_comparison_of_its_study(tables: RunTables) -> None:
+    crossovers = len(tables.crossovers[tables.crossovers["cost"] == "time"])
+    assert tables.answers["corrected_for"].iloc[0] <= crossovers + 1
+
+
+def test_programs_get_the_answer_within_the_regions_only(file: Path) -> None:
+    thresholds = read_thresholds(file)
+    for (size, batch_size), wins in INSIDE.items():
+        assert should_use_gpu(thresholds, "both", size=size, batch_size=batch_size) is wins, (size, batch_size)
+    for size, batch_size in OUTSIDE:
+        assert should_use_gpu(thresholds, "both", size=size, batch_size=batch_size) is None
+        assert should_use_gpu(thresholds, "both", size=size, batch_size=batch_size, default=True) is True
+    assert should_use_gpu(thresholds, "both", 1024, batch_size=8) is True  # along the size, as before
+    assert should_use_gpu(thresholds, "both", size=16, batch_size=1, gpu="Brand X") is None
+    with pytest.raises(TypeError, match="x is missing; allowed: a number, or size= and batch_size= together"):
+        should_use_gpu(thresholds, "both", size=16)
+    with pytest.raises(ValueError, match="study 'other' has no thresholds for sizes and batch sizes together; allowed"):
+        should_use_gpu(thresholds, "other", size=16, batch_size=1)
+
+
+def test_the_file_is_for_the_hardware_that_it_names(file: Path) -> None:
+    assert read_thresholds(file, gpu="Brand G1", cpu="Brand C1", torch_version="2.13.0")
+    with pytest.raises(ValueError, match="measured with gpu Brand G1, not Brand X; measure here, which takes five min"):
+        read_thresholds(file, gpu="Brand X")
+    with pytest.raises(TypeError, match="'colour' is no hardware or version of a file; allowed: cpu, gpu"):
+        read_thresholds(file, colour="red")
+
+
+def test_a_rule_of_snakemake_asks_for_a_gpu_where_it_pays(file: Path) -> None:
+    wildcards = SimpleNamespace(n="1024", b="64")
+    assert gpu_if(file, "both", size="n", batch_size="b")(wildcards) == 1
+    assert gpu_if(file, "both", size="n", batch_size=lambda w: int(w.b) / 64)(SimpleNamespace(n="16", b="64")) == 0
+    assert gpu_if(file, "both", "n", batch_size=8)(wildcards) == 1
+    assert gpu_if(file, "both", size=64, batch_size=30)(wildcards) == 0
+    assert gpu_if(file, "both", size=64, batch_size=30, default=1)(wildcards) == 1
+
+
+def test_a_workflow_uses_it(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(
+        "from crossover import gpu_if\n"
+        f"rule fit:\n    output: '{{n}}.txt'\n    resources: gpu=gpu_if({str(file)!r}, 'both', 'n', batch_size=8)\n"
+        "    shell: 'echo {resources.gpu} > {output}'\n"
+    )
+    command = [sys.executable, "-m", "snakemake", "16.txt", "1024.txt", "--cores", "1", "--resources", "gpu=1"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "scripts")}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=300)
+    assert [(tmp_path / f"{n}.txt").read_text() for n in (16, 1024)] == ["0\n", "1\n"]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_c_header_gives_the_same_answers(file: Path, tmp_path: Path) -> None:
+    thresholds = read_thresholds(file)
+    (tmp_path / "thresholds.h").write_text(c_header(thresholds, file.name))
+    points = [*INSIDE, *OUTSIDE]
+    calls = ", ".join(f"crossover_both_plane({size}, {batch_size})" for size, batch_size in points)
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "thresholds.h"\n'
+        f"int main(void) {{ int found[] = {{{calls}, crossover_both_8(1024), crossover_both_8(99999)}};\n"
+        'for (unsigned i = 0; i < sizeof found / sizeof *found; i++) printf("%d ", found[i]);\nreturn 0; }\n'
+    )
+    build = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "main.c", "-o", "main", "-lm"]
+    subprocess.run(build, cwd=tmp_path, check=True)
+    output = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
+    assert [int(word) for word in output.split()] == [*map(int, INSIDE.values()), *[-1] * len(OUTSIDE), 1, -1]
+    assert "Brand C1 and Brand G1, torch 2.13.0" in (tmp_path / "thresholds.h").read_text()
+
+
+def test_a_header_without_an_answer_has_no_function() -> None:
+    assert "static const" not in c_header([], "a.json")
+    assert C_HEADER.count("static inline") == 2
