@@ -32,12 +32,16 @@ OUTSIDE = [(64, 30), (15, 1), (2000, 64), (0, 8), (-1, 8)]
 @pytest.fixture(scope="module")
 def tables(row: Callable[..., dict[str, Any]]) -> RunTables:
     """A GPU that is four times as fast where size x batch size is at least 1,024, and four times as slow elsewhere."""
+    return tables_over(row, "size")
+
+
+def tables_over(row: Callable[..., dict[str, Any]], x_axis: str) -> RunTables:
     rows = [
         row(
             study="both",
             size=size,
             batch_size=batch_size,
-            parameters=size,
+            parameters=size**2,
             device=device,
             trial=trial,
             torch_version="2.13.0",
@@ -57,6 +61,7 @@ def tables(row: Callable[..., dict[str, Any]]) -> RunTables:
             precisions=("fp32",),
             executions=("eager",),
             refinement={"pairs": ["plane"]},
+            x_axis=x_axis,
         )
     }
     assert Refinement(**studies["both"].refinement).pairs == ("plane",)
@@ -80,6 +85,12 @@ def test_the_answer_names_the_regions_and_the_rule(tables: RunTables) -> None:
     )
     assert answer.winner_share == pytest.approx(4 / 12)  # of six squares, each of two triangles
     assert answer.loser_share == pytest.approx(3 / 12)
+
+
+def test_a_rule_is_about_parameters_if_the_study_is(row: Callable[..., dict[str, Any]]) -> None:
+    text = read_answers(tables_over(row, "parameters").answers)[0].text()
+    assert "of 16 to 1,024 linear layers and batches" in text
+    assert "Rule: GPU from parameters x batch^2 = 524 k (wrong at 0" in text
 
 
 def test_a_plane_counts_as_one_comparison_of_its_study(tables: RunTables) -> None:

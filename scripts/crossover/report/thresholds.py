@@ -43,7 +43,11 @@ def thresholds_of(tables: RunTables, made_at: str) -> dict[str, Any]:
 def _of_plane(plane: InPlane, tables: RunTables) -> dict[str, Any]:
     """The entry of sizes and batch sizes together: the regions in which a device is certified faster, and the rule."""
     cpu, gpu = (_host(tables, plane.machine, device) for device in (BASELINE, plane.axes["device"]))
-    rule = plane.rule and {**plane.rule, "text": rule_text(Rule(**plane.rule["rule"]), plane.unit)}
+    rule = plane.rule and {
+        **plane.rule,
+        "of": plane.rule_unit,
+        "text": rule_text(Rule(**plane.rule["rule"]), plane.rule_unit),
+    }
     return {
         **{axis: plane.axes.get(axis) for axis in AXES},
         "gpu": gpu.get("device_name"),

@@ -181,8 +181,8 @@ def _crossing_answers(tables: RunTables, study: Study, together: int) -> list[An
     is_alone = all(answer.status == "no_accelerator" for answer in crossovers if answer.main)
     # Beside its only CPU, GPUs measured elsewhere have the estimates, which allow for that CPU.
     is_ranked = not is_alone or tables.cells["machine"].nunique() > 1
-    return [
-        *plane_answers(tables, study, together),
+    planes = plane_answers(tables, study, together)
+    others = [
         *(_without_accelerator(tables, x_axis, crossovers) if is_alone else crossovers),
         *best_answers(tables, x_axis, together),
         *payback_answers(tables, x_axis, has_run=study.steps_per_run is not None),
@@ -192,6 +192,9 @@ def _crossing_answers(tables: RunTables, study: Study, together: int) -> list[An
         *(elsewhere_answers(tables, x_axis, together) if is_alone else []),
         *(bound_answers(tables, x_axis) if is_alone else []),
     ]
+    if any(answer.main for answer in planes):
+        others = [replace(answer, main=False) for answer in others]
+    return [*planes, *others]
 
 
 def _without_accelerator(tables: RunTables, x_axis: str, crossovers: Sequence[Answer]) -> list[Answer]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from crossover.compare.pairings import with_costs
@@ -17,10 +18,10 @@ from crossover.tables.frames import rows_with
 from crossover.tables.labels import name_by, side_word, varying
 from crossover.tables.registry import SERIES_AXES
 from crossover.tables.run_tables import RunTables
-from crossover.text import number_text, percent_text
+from crossover.text import count_text, number_text, percent_text
 from crossover.topics.answer import Answer
 from crossover.topics.caveats import basis
-from crossover.topics.wording import interval_text, range_text
+from crossover.topics.wording import interval_text, position_text, range_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,8 @@ class InPlane(Answer):
     loser: str
     unit: str
     """What the sizes count."""
+    rule_unit: str
+    """The first variable of the rule: `parameters` if the study's x axis is, else `unit`."""
     sizes: tuple[int, int]
     batch_sizes: tuple[int, int]
     winner_share: float
@@ -55,7 +58,7 @@ class InPlane(Answer):
     def _rule_text(self) -> str:
         if self.rule is None:
             return ""
-        return f". Rule: {self.winner} {rule_text(Rule(**self.rule['rule']), self.unit)}"
+        return f". Rule: {self.winner} {rule_text(Rule(**self.rule['rule']), self.rule_unit)}"
 
     def details(self) -> list[str]:
         if self.rule is None:
@@ -68,21 +71,24 @@ class InPlane(Answer):
 
 def rule_text(rule: Rule, unit: str) -> str:
     if rule.by_batch is not None:
-        ends = [f"{number_text(size)} {unit} at batch {batch}" for batch, size in rule.by_batch.items()]
+        ends = [f"{position_text(size, unit)} at batch {batch}" for batch, size in rule.by_batch.items()]
         return f"from {', '.join(ends)}"
     if not rule.batch_exponent:
-        return f"from {number_text(rule.least)} {unit}"
-    power = "" if rule.batch_exponent == 1 else f"^{number_text(rule.batch_exponent)}"
+        return f"from {position_text(rule.least, unit)}"
+    power = "" if rule.batch_exponent == 1 else f"^{count_text(rule.batch_exponent)}"
     if not rule.size_exponent:
         return f"from batch {number_text(rule.least)}"
-    return f"from {unit} x batch{power} = {number_text(rule.least)}"
+    return f"from {unit} x batch{power} = {count_text(rule.least)}"
 
 
 def plane_answers(tables: RunTables, study: Study, together: int) -> list[InPlane]:
     """The answers of a study over sizes and batch sizes, which are its main ones if it refines the plane."""
     main = "plane" in (study.refinement or {}).get("pairs", ())
     varied_axes = [axis for axis in varying(tables.cells, SERIES_AXES) if axis not in ("batch_size", "device")]
-    return [replace(_answer(plane, tables, varied_axes), main=main) for plane in planes_in(tables, study, together)]
+    return [
+        replace(_answer(plane, tables, study.x_axis, varied_axes), main=main)
+        for plane in planes_in(tables, study, together)
+    ]
 
 
 def planes_in(tables: RunTables, study: Study, together: int = 1) -> list[Plane]:
@@ -93,13 +99,17 @@ def planes_in(tables: RunTables, study: Study, together: int = 1) -> list[Plane]
     return [plane for plane in planes if len(plane.triangles)]
 
 
-def _answer(plane: Plane, tables: RunTables, varied_axes: Sequence[str]) -> InPlane:
+def _answer(plane: Plane, tables: RunTables, x_axis: str, varied_axes: Sequence[str]) -> InPlane:
     cells = _cells_of(plane, tables)
+    points, unit = plane.points, str(cells["size_name"].iloc[0])
+    if x_axis == "parameters":
+        parameters = cells.groupby("size")["parameters"].first()
+        points = np.column_stack([parameters[points[:, 0].tolist()].to_numpy(np.int64), points[:, 1]])
     (low_size, low_batch), (high_size, high_batch) = (
         plane.points.min(axis=0).tolist(),
         plane.points.max(axis=0).tolist(),
     )
-    fit = simplest_rule(plane.points, plane.mean, plane.signs) if plane.has_intervals else None
+    fit = simplest_rule(points, plane.mean, plane.signs) if plane.has_intervals else None
     corners = plane.points[plane.triangles].reshape(-1, 6)
     return InPlane(
         machine=str(plane.series["machine"]),
@@ -107,7 +117,8 @@ def _answer(plane: Plane, tables: RunTables, varied_axes: Sequence[str]) -> InPl
         status="certified" if plane.has_intervals else "single_trial",
         winner=side_word(plane.contender),
         loser=side_word(BASELINE),
-        unit=str(cells["size_name"].iloc[0]),
+        unit=unit,
+        rule_unit="parameters" if x_axis == "parameters" else unit,
         sizes=(low_size, high_size),
         batch_sizes=(low_batch, high_batch),
         winner_share=plane.share(1),
