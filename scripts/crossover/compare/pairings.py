@@ -50,8 +50,8 @@ class Pairing:
     """Two sides of a series."""
 
     pair: str
-    """What the sides differ in: device, precision, execution, settings (precision and execution), protocol or machine;
-    reference: a machine measured elsewhere; best: devices, each with its fastest candidate.
+    """What the sides differ in: device, precision, execution, variant, settings (precision and execution), protocol or
+    machine; reference: a machine measured elsewhere; best: devices, each with its fastest candidate.
     """
     series: dict[str, object]
     """The axes of the series; the axis on which the sides differ has the contender's value."""
@@ -193,6 +193,8 @@ def _pairings(priced: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
         for x_axis, rows in on_cores:
             yield from _on_same_device(rows, rows[axis], usual, axis, [axis], x_axis)
     for x_axis, rows in on_cores:
+        for first in rows["variant"].head(1):  # rows are in the order in which studies list their variants
+            yield from _on_same_device(rows, rows["variant"], first, "variant", ["variant"], x_axis)
         yield from _study_settings(rows, x_axis)
         yield from _protocols(rows, x_axis)
     if priced["machine"].nunique() > 1:

@@ -127,14 +127,14 @@ class Refinement:
         ge=0,
         le=MOST_TRIALS,
     )
-    pairs: tuple[Literal["device", "precision", "execution", "plane"], ...] = field(
+    pairs: tuple[Literal["device", "precision", "execution", "variant", "plane"], ...] = field(
         default=("device",),
         metadata={
             "min_length": 1,
             "description": "Which crossovers in time to narrow down: `device`, each accelerator and the CPU; "
             "`precision`, fp32 and each other precision on one device; `execution`, eager and each other execution on "
-            "one device. `plane`, in a study over sizes and batch sizes: the regions of both in which a device is "
-            "certified faster.",
+            "one device; `variant`, the study's first variant and each other one on one device. `plane`, in a study "
+            "over sizes and batch sizes: the regions of both in which a device is certified faster.",
         },
     )
     doublings: int = number(

@@ -177,7 +177,10 @@ def _time_answers(tables: RunTables, study: Study, together: int) -> list[Answer
 def _crossing_answers(tables: RunTables, study: Study, together: int) -> list[Answer]:
     """The crossovers, and what explains or moves them."""
     x_axis = study.x_axis
-    crossovers = crossover_answers(tables, study.steps_per_run)
+    asked = (study.refinement or {}).get("pairs", ("device",))
+    crossovers = crossover_answers(tables, study.steps_per_run, asked)
+    if "device" not in asked and any(answer.main and answer.status != "no_accelerator" for answer in crossovers):
+        crossovers = [answer for answer in crossovers if answer.status != "no_accelerator"]
     is_alone = all(answer.status == "no_accelerator" for answer in crossovers if answer.main)
     # Beside its only CPU, GPUs measured elsewhere have the estimates, which allow for that CPU.
     is_ranked = not is_alone or tables.cells["machine"].nunique() > 1

@@ -78,9 +78,10 @@ def on_one_device(power_laws: PowerLaws, **contender: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("pair", "baseline", "contender"), [("precision", "fp32", "amp-fp16"), ("execution", "eager", "cuda-graph")]
+    ("pair", "baseline", "contender"),
+    [("precision", "fp32", "amp-fp16"), ("execution", "eager", "cuda-graph"), ("variant", "plain", "numpy")],
 )
-def test_precisions_and_executions_of_one_device(
+def test_precisions_executions_and_variants_of_one_device(
     power_laws: PowerLaws, pair: str, baseline: str, contender: str
 ) -> None:
     table = crossovers_of(pairings(on_one_device(power_laws, **{pair: contender}), PARAMETERS))

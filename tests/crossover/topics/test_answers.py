@@ -359,6 +359,23 @@ def test_crossovers_of_precisions_are_main_answers_only_without_a_cpu(series: Ro
     assert (alone.winner, alone.main) == ("tf32 on the GPU", True)
 
 
+def test_a_study_that_refines_variants_is_answered_by_them(row: Row) -> None:
+    """On the CPU, variant `b` has a longer start and a faster rate than `a`; their lines cross at n = 500."""
+    times = {"a": lambda n: 1e-3 * n, "b": lambda n: 0.25 + 5e-4 * n}
+    rows = [
+        row(size=n, size_name="n", parameters=n, variant=variant, trial=trial, step_time_s=time(n) * 1.01**trial)
+        for n in SIZES
+        for variant, time in times.items()
+        for trial in range(3)
+    ]
+    spec = study(variants=("a", "b"), refinement={"pairs": ["variant"]})
+    main = [answer for answer in answers(rows, spec) if answer.main and answer.kind == "crossover"]
+    (answer,) = main
+    assert answer.sentence().startswith("b on the CPU faster than a on the CPU above n = 4")
+    assert "No GPU" not in " ".join(each.sentence() for each in answers(rows, spec) if each.kind == "crossover")
+    assert "No GPU" in " ".join(each.sentence() for each in answers(rows) if each.main)
+
+
 def test_crossovers_of_settings_have_speedups_bars_and_paybacks_where_both_axes_vary(series: Row) -> None:
     """On a GPU alone: fp32 takes 2 ms, bf16 1 ms, as a CUDA graph 0.8 and 0.2 ms, at each of three sizes."""
     times_s = {("fp32", "eager"): 2e-3, ("bf16", "eager"): 1e-3, ("fp32", "cuda-graph"): 8e-4}

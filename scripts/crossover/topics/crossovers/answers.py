@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -264,9 +264,14 @@ class Crossover(Answer):
 StepsPerRun = int | Epochs | None
 
 
-def crossover_answers(tables: RunTables, steps_per_run: StepsPerRun) -> list[Crossover]:
-    """Answers on the crossovers of a study: main ones first, those over a second axis last."""
-    crossovers, main = crossovers_to_answer(tables)
+def crossover_answers(
+    tables: RunTables, steps_per_run: StepsPerRun, asked: Collection[str] = ("device",)
+) -> list[Crossover]:
+    """Answers on the crossovers of a study: main ones first, those over a second axis last.
+
+    `asked` has the pairs that the study refines.
+    """
+    crossovers, main = crossovers_to_answer(tables, asked)
     with_product_names = has_several_accelerators(crossovers)
     order = sorted(crossovers.index, key=lambda index: index not in main)
     rows = [(row, index in main) for index, row in zip(order, records(crossovers.loc[order]), strict=True)]

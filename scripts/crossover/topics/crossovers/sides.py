@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,12 +40,12 @@ def with_needed_columns(tables: RunTables) -> RunTables:
     )
 
 
-def crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
+def crossovers_to_answer(tables: RunTables, asked: Collection[str] = ("device",)) -> tuple[pd.DataFrame, set[Any]]:
     """The crossovers of a study that get an answer, and the index labels of those with a main answer.
 
-    Main answers compare devices or, if no CPU has a time, other pairs; comparisons with the CPU then get no answer. For
-    pairs other than `device`, money is left out: on one device it is proportional to time, and rankings compare the
-    money of machines.
+    Main answers compare devices or, if the study refines only other pairs (`asked`), these. If no CPU has a time, they
+    compare all other pairs, and comparisons with the CPU get no answer. For pairs other than `device`, money is left
+    out: on one device it is proportional to time, and rankings compare the money of machines.
     """
     crossovers = tables.crossovers[~tables.crossovers["second_axis"].astype(bool)]
     is_device = crossovers["pair"] == "device"
@@ -55,6 +55,9 @@ def crossovers_to_answer(tables: RunTables) -> tuple[pd.DataFrame, set[Any]]:
     if len(of_settings) and not has_cpu:
         return crossovers[is_other], set(of_settings.index)
     crossovers = crossovers[is_device | is_other]
+    of_asked = of_settings[of_settings["pair"].isin(asked)]
+    if len(of_asked) and "device" not in asked:
+        return crossovers, set(of_asked.index)
     costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
     return crossovers, {*headline_rows(crossovers).index, *headline_rows(costly.assign(cost="time")).index}
 
