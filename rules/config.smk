@@ -36,7 +36,9 @@ with one_line_errors():
         # Snakemake's own records may be missing, for example in a copy of the results.
         OUTDATED = outdated_results(Path(RESULTS), JOBS.key_of_result, JOBS.time_limit_s, PLAN.repeats)
         RUN.measure_again(DAG, [*OUTDATED, *outdated_datasets(Path(RESULTS), JOBS.dataset_keys)])
-        if planned := {path: OUTDATED[path] for path in PLAN.results_of_grid if path in OUTDATED}:
+        planned = {path: OUTDATED[path] for path in PLAN.results_of_grid if path in OUTDATED}
+    if TELLS:
+        if planned:
             tell(f"Note: {reasons_text(planned)}")
         for note in notes_before_run(CONFIG, MACHINE, REFERENCES, SHIPPED, SEVERAL_HOSTS):
             tell(note)

@@ -59,18 +59,21 @@ PROGRESS = Progress(
     logger.info,
     up_to_date=lambda: tell_answers_again(),
     missing=lambda: [trial for _, trial in get_trials_to_measure()],
+    names=RUN.names,
 )
+# Each `use rule` statement of a workflow reads the rules of its module again.
+TELLS = RUN.is_main and not RUN.reads_again(logger)
 
 # Compilers, a parameter of trials, are looked up in PATH. Jobs need the same PATH, and do not run `onstart`.
 prefer_this_environment()
 # `envvars` in rules/config.smk demands a value, which `onstart` replaces.
 os.environ.setdefault(INVOCATION, "")
-if RUN.is_main:
+if TELLS:
     # Snakemake logs the number of jobs before `onstart`, which it does not call if there is nothing to do.
     RUN.show_progress(logger, PROGRESS)
     # `onstart` reports the load by others since this moment.
     COUNTERS = read_counters()
-if IS_MODULE and RUN.is_main:
+if IS_MODULE and TELLS:
     # Snakemake does not call the handlers of a module, only those of the workflow that uses it.
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     atexit.register(lambda: tell_at_exit())

@@ -280,9 +280,14 @@ def test_the_workflow_runs_from_another_folder_and_as_a_module(fresh: WorkflowCo
         f'module crossover:\n    snakefile: "{fresh.path}/{snakefile}"\n    config: {{"studies": ["disc_depth"]}}\n'
     )
     target = 'rule mine:\n    default_target: True\n    input: "results/report.html"\n'
-    (elsewhere / "Snakefile").write_text(f"{module}use rule * from crossover as their_*\n{target}")
-    jobs = fresh.would_run("--snakefile", str(elsewhere / "Snakefile"), "--directory", str(elsewhere))
+    use = "use rule * from crossover as their_*\n"
+    again = "use rule write_plan from crossover as their_write_plan with:\n    threads: 1\n"
+    (elsewhere / "Snakefile").write_text(f"{module}{use}{again}{target}")
+    from_module = ("--snakefile", str(elsewhere / "Snakefile"), "--directory", str(elsewhere))
+    jobs = fresh.would_run(*from_module)
     assert (jobs["their_write_plan"], jobs["disc_depth 3"], jobs["hsf_width 1"]) == (1, 2, 0)
+    # Snakemake's own lists of jobs come before and after those of a dry-run.
+    assert fresh.run("--dry-run", *from_module).count("\nTo measure: ") == 2
 
 
 @pytest.mark.slow

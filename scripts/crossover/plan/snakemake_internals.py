@@ -13,7 +13,7 @@ from typing import Any
 
 from crossover.config.layers import read_layers
 from crossover.machine.discovery import Machine, find_machine, find_nodes, hand_down, handed_down, sent_elsewhere
-from crossover.plan.terminal import Progress, WithoutCommand, cut_paths, is_for_terminal
+from crossover.plan.terminal import Progress, WithoutCommand, cut_paths
 
 
 class SnakemakeRun:
@@ -21,6 +21,7 @@ class SnakemakeRun:
 
     def __init__(self, workflow: Any) -> None:
         self.workflow = workflow
+        self._modifier = workflow.modifier  # the module's whose rules are being read
         self.resources = workflow.resource_settings
 
     @property
@@ -32,6 +33,19 @@ class SnakemakeRun:
     def is_local(self) -> bool:
         """Whether jobs run on this machine; known once the run starts."""
         return bool(self.workflow.local_exec)
+
+    def names(self) -> dict[str, str]:
+        """The rules that are read here, by their names in the run, which a module's `use rule ... as` changes."""
+        names = {name: self._modifier.avail_rulename(name) for name in self._modifier.rule_proxies._rules}
+        return {used: name for name, used in names.items() if used}
+
+    def reads_again(self, logger: logging.Logger) -> bool:
+        """Whether an earlier `use rule` statement has read the same module, and shows its progress."""
+        return any(handler.name == self._reader for handler in logger.handlers)
+
+    @property
+    def _reader(self) -> str:
+        return f"crossover {id(self._modifier.rule_proxies)}"
 
     @property
     def touches(self) -> bool:
@@ -101,13 +115,13 @@ class SnakemakeRun:
 
         A logger plugin would be a package to install, and would replace Snakemake's output instead of adding to it.
         """
+        progress.name = self._reader
         logger.addHandler(progress)
         logger.addFilter(cut_paths)
         output = self.workflow.output_settings
         if not (output.dryrun or output.verbose or output.printshellcmds):
             for handler in logger.handlers:
                 if handler.name == "DefaultStreamHandler":
-                    handler.addFilter(is_for_terminal)
                     handler.addFilter(progress.tells)
                     if handler.formatter:
                         handler.setFormatter(WithoutCommand(handler.formatter))

@@ -129,9 +129,11 @@ class Progress(logging.Handler):
         up_to_date: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
         missing: Callable[[], Sequence[int]] = tuple,
+        names: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """`missing` gives the round of each trial of the first grid that is to be measured.
+        """`names` gives the rules of this workflow by their names in the run; jobs of other rules do not count.
 
+        `missing` gives the round of each trial of the first grid that is to be measured.
         Snakemake counts those of later rounds only once these or the stages of refinement are planned.
         """
         super().__init__()
@@ -145,7 +147,8 @@ class Progress(logging.Handler):
         """Whether the run was stopped; jobs that end later do not count as failed."""
         self.ended: Counter[str] = Counter()
         """Jobs that were stopped by a signal of their own, such as a batch system's, while the run went on."""
-        self._say, self._up_to_date, self._clock, self._missing = say, up_to_date, clock, missing
+        self._say, self._up_to_date, self._clock = say, up_to_date, clock
+        self._missing, self._names = missing, names
         self._running: dict[int, str] = {}
         self._outputs: dict[int, str] = {}
         """Output of each running job of `ANSWERING` and `ADDING`."""
@@ -178,8 +181,8 @@ class Progress(logging.Handler):
 
     def _note(self, event: str, facts: Mapping[str, Any]) -> None:
         if event == "run_info":
-            self.planned = Counter(facts["stats"])
-            del self.planned["total"]
+            names = self._names()
+            self.planned = Counter({names[rule]: count for rule, count in facts["stats"].items() if rule in names})
             missing = self._missing() if self.planned["plan_round"] or self.planned["plan_refinement"] else ()
             self.planned["measure_cell"] = max(self.planned["measure_cell"], len(missing))
             rounds = f" in {_with_noun(len({*missing}), 'round')}" if self.planned["plan_round"] else ""
@@ -187,12 +190,12 @@ class Progress(logging.Handler):
             trials = self._counted(self._trials())
             if words := " and ".join(filter(None, [trials and trials + rounds, roofs])):
                 self._say(f"To measure: {words}{self._more()}.")
-        elif event == "job_info":
-            self._running[facts["jobid"]] = facts["rule_name"]
-            if facts["rule_name"] in MEASURING:
+        elif event == "job_info" and (rule := self._names().get(facts["rule_name"])):
+            self._running[facts["jobid"]] = rule
+            if rule in MEASURING:
                 self._began = self._clock() if self._began is None else self._began
                 self._logs[facts["jobid"]] = facts.get("log") or ()
-            if facts["rule_name"] in (ANSWERING, *ADDING):
+            if rule in (ANSWERING, *ADDING):
                 self._outputs[facts["jobid"]] = facts["output"][0]
         elif event == "job_error" and not self.stopped and facts["jobid"] in self._running:
             # Snakemake 9.19 reports some errors twice.
@@ -224,7 +227,17 @@ class Progress(logging.Handler):
             self._say(said)
 
     def tells(self, record: logging.LogRecord) -> bool:
-        """Whether to show a record. Errors of jobs that were stopped are not shown."""
+        """Whether the terminal shows a record: jobs of another workflow, or what `is_for_terminal` lets pass.
+
+        Errors of jobs that were stopped are not shown.
+        """
+        facts = record.__dict__
+        if facts.get("event") == "job_info" and facts["rule_name"] not in self._names():
+            return True
+        if facts.get("event") == "job_finished" and facts["job_id"] not in self._running:
+            return True
+        if not is_for_terminal(record):
+            return False
         if record.getMessage().startswith(FAILING):
             return bool(self.failed) or not (self.stopped or self.ended)
         if getattr(record, "event", None) not in ("job_error", "error"):

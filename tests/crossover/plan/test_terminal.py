@@ -15,20 +15,35 @@ from crossover.config.studies import Cell
 from crossover.plan import terminal
 from crossover.plan.snakemake_internals import evaluated_partition
 from crossover.plan.stages import path_of_row, write_stage
-from crossover.plan.terminal import STEPS, STOPPING, Progress, WithoutCommand, cut_paths, failure_words, is_for_terminal
+from crossover.plan.terminal import (
+    ADDING,
+    ANSWERING,
+    MEASURING,
+    OUTDATING,
+    STEPS,
+    STOPPING,
+    Progress,
+    WithoutCommand,
+    cut_paths,
+    failure_words,
+    is_for_terminal,
+)
 
 CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", "plain")
 
 
 class Run:
-    """Events of a run, as Snakemake logs them, and a clock that the test advances."""
+    """Events of a run, as Snakemake logs them, and a clock that the test advances; rules may have a prefix."""
 
-    def __init__(self, missing: Sequence[int] = (), **planned: int) -> None:
+    def __init__(self, missing: Sequence[int] = (), prefix: str = "", **planned: int) -> None:
+        self.prefix = prefix
+        names = {f"{prefix}{rule}": rule for rule in (*OUTDATING, *MEASURING, ANSWERING, *ADDING, *planned)}
         self.now_s = 0.0
         self.said: list[str] = []
         up_to_date = partial(self.said.append, "up to date")
-        self.progress = Progress(self.said.append, up_to_date, lambda: self.now_s, lambda: missing)
-        self.event(LogEvent.RUN_INFO, stats={**planned, "total": sum(planned.values())})
+        self.progress = Progress(self.said.append, up_to_date, lambda: self.now_s, lambda: missing, lambda: names)
+        counts = {f"{prefix}{rule}": count for rule, count in planned.items()}
+        self.event(LogEvent.RUN_INFO, stats={"answer": 1, **counts, "total": sum(planned.values())})
 
     def event(self, event: LogEvent, **facts: object) -> None:
         record = logging.makeLogRecord({"event": event, **facts})
@@ -43,6 +58,7 @@ class Run:
         output: str = "",
         log: Path = Path("no log"),
     ) -> None:
+        rule = f"{self.prefix}{rule}"
         self.event(LogEvent.JOB_INFO, jobid=number, rule_name=rule, output=[output], log=[str(log)])
         self.now_s += seconds
         if ends:
@@ -70,6 +86,24 @@ def test_one_job_is_told_in_the_singular() -> None:
     run = Run(find_largest_batch=1)
     run.job(1, "find_largest_batch")
     assert run.said == ["To measure: 1 search.", "Measured 1 of 1 search."]
+
+
+def test_the_rules_of_a_module_may_have_other_names() -> None:
+    run = Run(prefix="x_", measure_cell=2, make_dataset=1)
+    run.job(1, "make_dataset")
+    run.job(2)
+    run.event(LogEvent.JOB_INFO, jobid=3, rule_name="measure_cell", output=[""])  # of the workflow with the module
+    run.event(LogEvent.JOB_ERROR, jobid=3, rule_name="measure_cell")
+    assert run.said == ["To measure: 2 trials.", "Measured 1 of 2 trials; less than a minute left."]
+    assert (run.progress.finished, run.progress.failed) == ({"make_dataset": 1, "measure_cell": 1}, {})
+
+
+def test_the_terminal_shows_the_jobs_of_the_workflow_that_uses_this_one_as_a_module() -> None:
+    run = Run(prefix="x_", measure_cell=1)
+    run.event(LogEvent.JOB_INFO, jobid=1, rule_name="x_measure_cell", log=[])
+    for is_ours, number, rule in ((True, 1, "x_measure_cell"), (False, 2, "measure_cell")):
+        for facts in ({"event": "job_info", "rule_name": rule}, {"event": "job_finished", "job_id": number}):
+            assert run.progress.tells(record(**facts)) is not is_ours
 
 
 def test_the_progress_says_whose_turns_trials_wait_for(tmp_path: Path) -> None:
