@@ -58,7 +58,8 @@ def get_planned_keys(wildcards):
 
 
 def is_current(result):
-    return result not in OUTDATED and os.path.exists(result)
+    path = RUN.placed(result)
+    return path not in OUTDATED and os.path.exists(path)
 
 
 @cache
@@ -72,7 +73,7 @@ def get_earlier_rows():
     from crossover.tables.columns import Measurement
     from crossover.tables.rows import read_rows  # needs pandas
 
-    paths = [path for row in PLAN.rows(PLAN.trials_of_grid) if (path := Path(row)).is_file()]
+    paths = [path for row in PLAN.rows(PLAN.trials_of_grid) if (path := Path(RUN.placed(row))).is_file()]
     return read_rows(paths, Measurement)[0]
 
 

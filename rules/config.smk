@@ -30,13 +30,15 @@ with one_line_errors():
     JOBS = Jobs(CONFIG, MACHINE, RUN.cores, RUN.gpus)
     ROUNDS = Rounds(PLAN, JOBS.at_once)
     RESULTS = CONFIG.results
+    # The folder on disk: Snakemake puts a module's `prefix` before paths of rules.
+    FOLDER = RUN.placed(RESULTS)
     SEVERAL_HOSTS = CONFIG.keys.cluster.several_hosts or MACHINE.elsewhere
     OUTDATED = {}
     if RUN.is_main:
         # Snakemake's own records may be missing, for example in a copy of the results.
-        OUTDATED = outdated_results(Path(RESULTS), JOBS.key_of_result, JOBS.time_limit_s, PLAN.repeats)
-        RUN.measure_again(DAG, [*OUTDATED, *outdated_datasets(Path(RESULTS), JOBS.dataset_keys)])
-        planned = {path: OUTDATED[path] for path in PLAN.results_of_grid if path in OUTDATED}
+        OUTDATED = outdated_results(Path(FOLDER), JOBS.key_of_result, JOBS.time_limit_s, PLAN.repeats)
+        RUN.measure_again(DAG, [*OUTDATED, *outdated_datasets(Path(FOLDER), JOBS.dataset_keys)])
+        planned = {path: OUTDATED[path] for path in map(RUN.placed, PLAN.results_of_grid) if path in OUTDATED}
     if TELLS:
         if planned:
             tell(f"Note: {reasons_text(planned)}")

@@ -27,7 +27,7 @@ if not REPOSITORY.is_dir():
     from crossover.home import ROOT as REPOSITORY
 IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOSITORY.resolve() / "workflow")
 
-# ---- While the rules are read: changes that cannot wait for `onstart`, each with its reason. Nothing else changes the process
+# ---- While the rules are read: changes that cannot wait for `begin_run`, each with its reason. Nothing else changes the process
 # then, except that `RUN.machine` in rules/config.smk sets CROSSOVER_MACHINE, from which jobs learn what to plan for.
 
 # Snakemake's modules and jobs live as long as the run: collecting garbage among them would take a fifth of a dry-run's time.
@@ -60,23 +60,22 @@ PROGRESS = Progress(
     up_to_date=lambda: tell_answers_again(),
     missing=lambda: [trial for _, trial in get_trials_to_measure()],
     names=RUN.names,
+    begin=lambda: begin_run(),
 )
 # Each `use rule` statement of a workflow reads the rules of its module again.
 TELLS = RUN.is_main and not RUN.reads_again(logger)
 
-# Compilers, a parameter of trials, are looked up in PATH. Jobs need the same PATH, and do not run `onstart`.
+# Compilers, a parameter of trials, are looked up in PATH. Jobs need the same PATH, and do not call `begin_run`.
 prefer_this_environment()
-# `envvars` in rules/config.smk demands a value, which `onstart` replaces.
+# `envvars` in rules/config.smk demands a value, which `begin_run` replaces.
 os.environ.setdefault(INVOCATION, "")
 if TELLS:
-    # Snakemake logs the number of jobs before `onstart`, which it does not call if there is nothing to do.
     RUN.show_progress(logger, PROGRESS)
-    # `onstart` reports the load by others since this moment.
+    # `begin_run` reports the load by others since this moment.
     COUNTERS = read_counters()
-if IS_MODULE and TELLS:
-    # Snakemake does not call the handlers of a module, only those of the workflow that uses it.
-    hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
-    atexit.register(lambda: tell_at_exit())
+    if IS_MODULE:
+        # Snakemake does not call the handlers of a module, only those of the workflow that uses it.
+        atexit.register(lambda: tell_at_exit())
 
 
 # ---- When the run starts and ends.
@@ -106,7 +105,7 @@ def tell_new_answers():
 
 
 def tell_failures():
-    words = failure_words(PROGRESS.failed, PROGRESS.ended, PROGRESS.reasons, report_command(RESULTS), RESULTS)
+    words = failure_words(PROGRESS.failed, PROGRESS.ended, PROGRESS.reasons, report_command(FOLDER), FOLDER)
     print("", words, sep="\n", file=sys.stderr)
 
 
@@ -128,13 +127,16 @@ def tell_stops():
         signal.signal(signal.SIGTERM, stop)
 
 
-# The run's jobs and executor are not known before this point.
-onstart:
+def begin_run():
+    """Called with Snakemake's log of the run's jobs, when the executor is known: `onstart` of a module is never called."""
+    if RUN.is_dry_run:
+        return
     tell_stops()
     hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
     if RUN.is_local:
         hand_down_turns()
-        RUN.remove_job_rate_limit()
+        if not IS_MODULE:
+            RUN.remove_job_rate_limit()
     if PROGRESS.planned["export_reference"]:
         with one_line_errors():
             check_both_kinds(PLAN.devices)
@@ -156,7 +158,7 @@ onstart:
     # If a job fails, Snakemake keeps the report of the run before.
     if PROGRESS.outdates_report() and not RUN.touches:
         for name in REPORT_FILES.values():
-            Path(RESULTS, name).unlink(missing_ok=True)
+            Path(FOLDER, name).unlink(missing_ok=True)
 
 
 onsuccess:

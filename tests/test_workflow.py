@@ -21,7 +21,7 @@ from crossover.errors import UserError
 from crossover.files import sha256_of
 from crossover.tables.rows import with_column
 from crossover.tables.run_tables import REPORT_FILES, TABLES
-from workflow_copy import PARTS, WorkflowCopy, copy_workflow
+from workflow_copy import PARTS, TINY, WorkflowCopy, copy_workflow
 
 ROWS = {("disc_depth", 2), ("disc_depth", 3), ("hsf_width", 5), ("hsf_width", 10)}
 
@@ -348,13 +348,26 @@ def test_what_snakemakes_users_expect_works_on_a_finished_run(ran: WorkflowCopy)
 
 
 @pytest.mark.slow
-def test_a_module_may_have_a_prefix_and_other_keys(tmp_path: Path) -> None:
+def test_a_module_with_a_prefix_and_other_keys_runs_like_the_workflow_itself(tmp_path: Path) -> None:
     copy_workflow(tmp_path / "workflow")
-    config = {"studies": ["disc_depth"], "trials": 1, "devices": ["cpu"], "repeat_disturbed": 0}
-    source = "workflow/workflow/Snakefile"
-    module = f'module mine:\n    snakefile: "{source}"\n    prefix: "mine"\n    config: {config}\n\n\n'
-    (tmp_path / "Snakefile").write_text(f"{module}use rule * from mine as mine_*\n")
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert "mine/results/report.html" in done.stdout + done.stderr
-    assert "mine_measure_cell" in done.stdout + done.stderr
+
+    def run(**keys: object) -> subprocess.CompletedProcess[str]:
+        config = {"studies": ["disc_depth"], "sizes": [2], "trials": 1, "devices": ["cpu"], "effort": TINY}
+        config |= {"repeat_disturbed": 0, **keys}
+        source = "workflow/workflow/Snakefile"
+        module = f'module mine:\n    snakefile: "{source}"\n    prefix: "mine"\n    config: {config}\n\n\n'
+        (tmp_path / "Snakefile").write_text(f"{module}use rule * from mine as mine_*\n")
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", "mine/results/measurements.parquet"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+    report = tmp_path / "mine" / "results" / "report.html"
+    report.parent.mkdir(parents=True)
+    report.touch()
+    measured = run(minutes=1)
+    assert measured.returncode == 0, measured.stderr
+    assert re.search("To measure: 1 trial.*\nBudget: 1 min.*\n(.*\n)*Measured 1 of 1 trial", measured.stderr)
+    assert not report.exists()
+    changed = run(effort={**TINY, "blocks_min": 4})
+    assert "Note: 1 result is measured again: " in changed.stderr
+    refused = run(cluster={"classes": {"a": {"devices": ["cpu"]}}})
+    assert refused.stderr.splitlines()[-1].startswith("error: cluster.classes: a are classes of a cluster's nodes")

@@ -39,6 +39,10 @@ class SnakemakeRun:
         names = {name: self._modifier.avail_rulename(name) for name in self._modifier.rule_proxies._rules}
         return {used: name for name, used in names.items() if used}
 
+    def placed(self, path: str) -> str:
+        """The path of a file of the rules on disk, which a module's `prefix` changes."""
+        return str(self._modifier.path_modifier.replace_prefix(path))
+
     def reads_again(self, logger: logging.Logger) -> bool:
         """Whether an earlier `use rule` statement has read the same module, and shows its progress."""
         return any(handler.name == self._reader for handler in logger.handlers)
@@ -48,13 +52,17 @@ class SnakemakeRun:
         return f"crossover {id(self._modifier.rule_proxies)}"
 
     @property
+    def is_dry_run(self) -> bool:
+        return bool(self.workflow.dryrun)
+
+    @property
     def touches(self) -> bool:
         """Whether Snakemake only marks outputs as up to date."""
         return bool(self.workflow.touch)
 
     def makes(self, *targets: str) -> bool:
         """Whether the run makes these targets (none: the default target), and is neither a dry-run nor `--touch`."""
-        return {*self.workflow.dag_settings.targets} == {*targets} and not (self.workflow.dryrun or self.touches)
+        return {*self.workflow.dag_settings.targets} == {*targets} and not (self.is_dry_run or self.touches)
 
     @property
     def cores(self) -> int | None:

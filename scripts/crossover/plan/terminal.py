@@ -130,8 +130,10 @@ class Progress(logging.Handler):
         clock: Callable[[], float] = time.monotonic,
         missing: Callable[[], Sequence[int]] = tuple,
         names: Callable[[], Mapping[str, str]] = dict,
+        begin: Callable[[], None] = lambda: None,
     ) -> None:
         """`names` gives the rules of this workflow by their names in the run; jobs of other rules do not count.
+        `begin` is called once the run's jobs are known, before the first starts.
 
         `missing` gives the round of each trial of the first grid that is to be measured.
         Snakemake counts those of later rounds only once these or the stages of refinement are planned.
@@ -148,7 +150,7 @@ class Progress(logging.Handler):
         self.ended: Counter[str] = Counter()
         """Jobs that were stopped by a signal of their own, such as a batch system's, while the run went on."""
         self._say, self._up_to_date, self._clock = say, up_to_date, clock
-        self._missing, self._names = missing, names
+        self._missing, self._names, self._begin = missing, names, begin
         self._running: dict[int, str] = {}
         self._outputs: dict[int, str] = {}
         """Output of each running job of `ANSWERING` and `ADDING`."""
@@ -178,6 +180,8 @@ class Progress(logging.Handler):
             self._note(str(getattr(record, "event", "")), record.__dict__)
         except Exception:
             self.handleError(record)
+        if getattr(record, "event", None) == "run_info":
+            self._begin()
 
     def _note(self, event: str, facts: Mapping[str, Any]) -> None:
         if event == "run_info":
