@@ -26,10 +26,11 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from crossover import __version__
 from crossover.calibrate import calibrate
-from crossover.errors import did_you_mean
+from crossover.errors import did_you_mean, one_line_errors
 from crossover.home import IS_INSTALLED, NAME, ROOT
 from crossover.machine.invocation import TYPED
 
@@ -41,6 +42,9 @@ SELFTEST = ("studies=disc_depth", "sizes=[2,3]", "devices=[cpu]", "trials=1", "e
 SELFTEST_TARGETS = ("results/plan.json", "results/first_answers/disc_depth.txt")
 """What a report needs, but for the machine's peak rates, which take longer to measure."""
 
+ALONE = ("selftest", "--snakefile", "--version")
+"""What `main` answers without further arguments."""
+
 SCRIPTS = {"compare": "compare_runs.py", "report": "report_rows.py", "doctor": "doctor.py"}
 
 
@@ -49,14 +53,25 @@ def build_command(arguments: Sequence[str]) -> list[str]:
     first, *others = arguments or [""]
     if first in SCRIPTS:
         return [os.path.relpath(ROOT / "scripts" / SCRIPTS[first]), *others]
+    if first in ALONE:
+        sys.exit(f"error: {first}: takes no arguments; allowed: crossover {first}")
     if first == "run":
+        _check_config(others)
         return [*snakemake(), *others]
     end = arguments.index("--") if "--" in arguments else len(arguments)
     parser = _parser()
     _check_options(arguments[:end], parser)
     _check_snakemake_options(arguments[end + 1 :], parser)
-    options = vars(parser.parse_args(arguments[:end]))
+    parsed, left = parser.parse_known_args(arguments[:end])
+    if left:
+        parser.error(
+            f"{left[0]}: belongs to no option; allowed: names first, and lists with commas, such as --sizes 64,256"
+        )
+    options = vars(parsed)
     names = options.pop("names")
+    if files := [name for name in names if name.endswith((".py", ".py:"))]:
+        file = files[0].removesuffix(":")
+        sys.exit(f"error: {files[0]}: a file without its function; allowed: {file}:FUNCTION, such as {file}:build")
     models = [name for name in names if ":" in name]
     if models and len(names) > 1:
         sys.exit(f"error: {models[0]}: a model is measured alone; to measure several, write a study for each")
@@ -66,7 +81,7 @@ def build_command(arguments: Sequence[str]) -> list[str]:
     if names[0] in CONFIGS:
         if names[1:]:
             sys.exit(f"error: {names[0]} is a config file with studies of its own; name it alone")
-        configfile = ["--configfile", os.path.relpath(ROOT / "config" / f"{names[0]}.yaml")]
+        configfile = [f"--configfile={os.path.relpath(ROOT / 'config' / f'{names[0]}.yaml')}"]
     else:
         entries = named | entries
     words = [f"{key}={_as_list(entries[key])}" for key in entries]
@@ -78,7 +93,15 @@ def snakemake() -> list[str]:
     """The command that runs the workflow, without the Python interpreter."""
     # Without -P, a queue.py in the working folder would shadow Python's.
     start = ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile")]
-    return [*start, "--cores", "1", "--resources", "gpu=1"]
+    # Targets may follow --cores, but not --resources, which takes all words up to the next option.
+    return [*start, "--resources", "gpu=1", "--cores", "1"]
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser with errors of one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}; `crossover --help` lists what is allowed\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -86,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     from crossover.config.key_types import json_schema
 
     description, _, examples = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         "crossover",
         usage="crossover NAME [NAME ...] [--KEY VALUE ...] [-- SNAKEMAKE'S OPTIONS]",
         description=description,
@@ -113,7 +136,7 @@ def _check_options(arguments: Sequence[str], parser: argparse.ArgumentParser) ->
 
 
 def _check_snakemake_options(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
-    """Refuse a second `--config`, which would be ignored, and a second `--snakefile`."""
+    """Refuse a second `--config`, which would be ignored, a second `--snakefile`, and unreadable config files."""
     for word in arguments:
         if word.partition("=")[0] in ("--config", "-C"):
             parser.error(
@@ -121,6 +144,26 @@ def _check_snakemake_options(arguments: Sequence[str], parser: argparse.Argument
             )
         if word.partition("=")[0] in ("--snakefile", "-s"):
             parser.error(f"{word} after `--`: the Snakefile is that of Crossover; to run another one, use snakemake")
+    _check_config(arguments)
+
+
+def _check_config(arguments: Sequence[str]) -> None:
+    """Exit with one line if Snakemake could not read its config files and entries."""
+    from crossover.config.layers import read_layers  # needs pydantic
+
+    # Of an option that is given twice, the last occurrence counts.
+    given: dict[str, list[str]] = {"": []}
+    option = ""
+    for word in arguments:
+        if word.startswith("-"):
+            option, sign, value = word.partition("=")
+            given[option] = [value] if sign else []
+            option = "" if sign else option
+        else:
+            given[option].append(word)
+    files = given.get("--configfile", given.get("--configfiles", []))
+    with one_line_errors():
+        read_layers([*map(Path, files)], given.get("--config", given.get("-C", [])))
 
 
 def _as_list(value: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from crossover.command import build_command
 from workflow_copy import ROOT
 
-START = ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile"), "--cores", "1", "--resources", "gpu=1"]
+START = ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile"), "--resources", "gpu=1", "--cores", "1"]
 
 
 CONFIG = os.path.relpath(ROOT / "config" / "{}.yaml")
@@ -28,9 +28,9 @@ CONFIG = os.path.relpath(ROOT / "config" / "{}.yaml")
         ),
         ("disc_depth a.yaml", ["--config", "studies=[disc_depth,a.yaml]"]),
         ("cores -- --cores 16 -n", ["--cores", "16", "-n", "--config", "studies=cores"]),
-        ("quick --trials 2 -- -n", ["--configfile", CONFIG.format("quick"), "-n", "--config", "trials=2"]),
-        ("full", ["--configfile", CONFIG.format("full")]),
-        ("run --configfile a.yaml --dry-run", ["--configfile", "a.yaml", "--dry-run"]),
+        ("quick --trials 2 -- -n", [f"--configfile={CONFIG.format('quick')}", "-n", "--config", "trials=2"]),
+        ("full -- figures", [f"--configfile={CONFIG.format('full')}", "figures"]),
+        ("run figures --dry-run", ["figures", "--dry-run"]),
     ],
 )
 def test_arguments_are_translated_into_a_snakemake_command(line: str, end: list[str]) -> None:
@@ -43,13 +43,35 @@ def test_compare_passes_its_arguments_to_the_script() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["disc_depth --sizs 16", "disc_depth --sizes", "a.py:f b.py:f", "cores -- -s a", "quick cores", ""]
+    ("line", "message"),
+    [
+        ("disc_depth --sizs 16", "unknown option --sizs (did you mean '--sizes'?)"),
+        ("disc_depth --sizes", "argument --sizes: expected one argument"),
+        ("a.py:f --sizes 64 256", "256: belongs to no option; allowed: names first, and lists with commas"),
+        ("a.py:f b.py:f", "a.py:f: a model is measured alone"),
+        ("a.py --sizes 64", "a.py: a file without its function; allowed: a.py:FUNCTION, such as a.py:build"),
+        ("a.py:", "a.py:: a file without its function; allowed: a.py:FUNCTION"),
+        ("cores -- -s a", "-s after `--`: the Snakefile is that of Crossover"),
+        ("cores -- --configfile nothere.yaml", "nothere.yaml: no such file"),
+        ("run -n --configfile nothere.yaml", "nothere.yaml: no such file"),
+        ("run --configfile=broken.yaml figures", "broken.yaml: line 2, column 1: not valid YAML: "),
+        ("run --config trials", "--config: trials is empty; give a value"),
+        ("quick cores", "quick is a config file with studies of its own"),
+        ("selftest extra", "selftest: takes no arguments; allowed: crossover selftest"),
+        ("", "the following arguments are required: NAME"),
+    ],
 )
-def test_a_mistake_is_reported_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_is_reported_in_one_line(
+    line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("broken.yaml").write_text("sizes: [1, 2\n")
     with pytest.raises(SystemExit) as ended:
         build_command(line.split())
     assert ended.value.code
-    assert len(capsys.readouterr().err.splitlines()) <= 2  # after argparse's usage line
+    error = ended.value.code if isinstance(ended.value.code, str) else capsys.readouterr().err
+    assert error.startswith(f"error: {message}")
+    assert len(error.splitlines()) == 1
 
 
 @pytest.mark.parametrize("option", ["--config", "-C", "--config=trials=3"])

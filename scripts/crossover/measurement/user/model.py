@@ -298,7 +298,8 @@ def call_user(model: Model, call: str, tell: Tell, make: Callable[[], Any]) -> A
     except UserError:
         raise
     except (Exception, SystemExit) as error:
-        raise user_error(error, model, f"{call} fails") from error
+        named = " (its sizes are names; for numbers: sizes=[64,256])" if model.names else ""
+        raise user_error(error, model, f"{call} fails{named}") from error
     finally:
         restore_unset(before)
 

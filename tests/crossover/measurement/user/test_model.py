@@ -240,6 +240,12 @@ def test_a_mistake_is_one_line_with_file_and_line(build: Build, text: str, messa
     assert message in error_line(lambda: build(text))
 
 
+def test_a_builder_that_fails_on_a_name_tells_how_numbers_are_given(build: Build) -> None:
+    text = "def build(size): return nn.Linear(size, 1), torch.ones(4, 1)"
+    line = error_line(lambda: build(text, names=tuple("abcdefgh")))
+    assert "build('h') fails (its sizes are names; for numbers: sizes=[64,256]): TypeError: " in line
+
+
 def test_a_failing_step_is_the_users_mistake_with_the_error_as_cause(tmp_path: Path) -> None:
     model = read_model("a:b", tmp_path, "here")
     for error in (RuntimeError("\"conv\" not implemented for 'Half'"), KeyError("weights")):
