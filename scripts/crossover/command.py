@@ -173,6 +173,7 @@ def _as_list(value: str) -> str:
 
 def selftest() -> int:
     """Measure two small cells on the CPU and report on them, in a temporary folder; returns the exit status."""
+    print("Measuring two small cells on the CPU in a temporary folder, and reporting on them ...", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         measure = [*snakemake(), "--directory", folder, *SELFTEST_TARGETS, "--config", *SELFTEST]
         report = build_command(["report", str(Path(folder, "results"))])

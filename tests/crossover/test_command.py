@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crossover.command import build_command
+from crossover.command import build_command, selftest
 from workflow_copy import ROOT
 
 START = ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile"), "--resources", "gpu=1", "--cores", "1"]
@@ -80,6 +80,21 @@ def test_a_second_config_is_refused(option: str, capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit, match="2"):
         build_command(["disc_depth", "--", "-n", option, "seed=3"])
     assert f"{option.partition('=')[0]}" in capsys.readouterr().err
+
+
+def test_the_selftest_says_at_its_start_what_it_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[str] = []
+
+    def fail(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        told.append(capsys.readouterr().out)
+        return subprocess.CompletedProcess(command, 3, "out", "err")
+
+    monkeypatch.setattr(subprocess, "run", fail)
+    assert selftest() == 3
+    assert told[0].startswith("Measuring two small cells on the CPU")
+    assert capsys.readouterr().err == "out\nerr\nerror: the self-test failed; see above\n"
 
 
 def test_an_unknown_option_is_reported_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
