@@ -1,7 +1,7 @@
 # Read and check the config, inspect the machine, and make the plan that the rules use.
 
 from crossover.config.configuration import read_configuration
-from crossover.config.layers import module_layers, read_mapping
+from crossover.config.layers import module_layers, read_mapping, without_effect
 from crossover.config.words import HERE
 from crossover.plan.before_run import check_config, notes_before_run, reference_folders
 from crossover.plan.jobs import Jobs
@@ -42,6 +42,8 @@ with one_line_errors():
     if TELLS:
         if planned:
             tell(f"Note: {reasons_text(planned)}")
+        if ignored := without_effect(layers, RUN.config_entries, CONFIG.complete):
+            tell(f"Note: {ignored}")
         for note in notes_before_run(CONFIG, MACHINE, REFERENCES, SHIPPED, SEVERAL_HOSTS):
             tell(note)
 

@@ -132,7 +132,7 @@ def begin_run():
     if RUN.is_dry_run:
         return
     tell_stops()
-    hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd()))
+    hand_down_invocation(this_invocation(sys.argv[1:], os.getcwd(), own_config=RUN.has_own_config))
     if RUN.is_local:
         hand_down_turns()
         if not IS_MODULE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,6 +130,14 @@ def module_layers(config: Mapping[str, Any], entries: Sequence[str]) -> list[Lay
         ("the module's config", config),
         (name, {key: given[key] for key in given if config.get(key) == texts[key]}),
     ]
+
+
+def without_effect(layers: Sequence[Layer], entries: Sequence[str], keys: Collection[str]) -> str | None:
+    """A note on the `key=value` entries with one of these `keys` that a module's config does not have; None without."""
+    [(_, given)], (_, config), (_, taken) = read_layers((), entries), layers[0], layers[-1]
+    ignored = [key for key in given if key in keys and key not in taken and config.get(key) != given[key]]
+    own = "the Snakefile gives this module a config of its own; change it there"
+    return f"--config: {', '.join(ignored)}: no effect, since {own}" if ignored else None
 
 
 def joined(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,16 +64,30 @@ class Invocation:
     checkout: Checkout
     typed: str | None = None
     """The command line of `crossover`, without secrets; None for a run that was started with Snakemake."""
+    own_config: bool = False
+    """Whether this is a module of another workflow with a config of its own, which `--config` does not change."""
 
     def into(self, results: str, changes: Mapping[str, str] | None = None) -> str:
-        """The command that measures the same into another results folder, with changed values of some config keys."""
+        """The command that measures the same into another results folder, with changed values of some config keys.
+
+        For a module with a config of its own, a comment after the command says what to change there.
+        """
         values = {**(changes or {}), "results": results}
+        return self._with(values) + self._comment(values)
+
+    def _comment(self, values: Mapping[str, str]) -> str:
+        keys = ", ".join(f"{key}: {value}" for key, value in values.items())
+        return f"  # after setting {keys} in the module's config" if self.own_config else ""
+
+    def _with(self, values: Mapping[str, str]) -> str:
+        if self.own_config:
+            return self.command
         if self.typed is not None:
             words, _ = _without_options(shlex.split(self.typed), values)
             return shlex.join(_inserted(words, [word for key in values for word in (f"--{key}", values[key])]))
         words, given = _without_config(shlex.split(self.command))
         kept = {key: value for key, value in given.items() if key not in values}
-        return _joined(_inserted(words, ["--config", *map("=".join, (kept | values).items())]))
+        return _joined(_inserted(words, ["--config", *map("=".join, {**kept, **values}.items())]))
 
     def given(self, key: str) -> str | None:
         """The value of a config key in the command line; None if it is not there."""
@@ -88,16 +102,17 @@ class Invocation:
         checkout, if it is outside of the folder, is at CHECKOUT_ELSEWHERE.
         """
         moved: list[str] = []
+        values = {**changes, "results": results}
         words = [
             PATHS.sub(lambda match: match[0].removesuffix(match[1]) + self._path_elsewhere(match[1], moved), word)
-            for word in shlex.split(self.into(results, changes))
+            for word in shlex.split(self._with(values))
         ]
         outside = [file for file in files if _below(file, self.folder) is None and file not in moved]
         folders = {Path(file).parent for file in moved}
         beside = [file for file in outside if Path(file).parent in folders]
         at_their_path = [file for file in outside if file not in beside and _below(file, ROOT) is None]
         uses_checkout = any(f"{CHECKOUT_ELSEWHERE}/" in word for word in words)
-        return Elsewhere(_joined(words), uses_checkout, (*moved, *beside), tuple(at_their_path))
+        return Elsewhere(_joined(words) + self._comment(values), uses_checkout, (*moved, *beside), tuple(at_their_path))
 
     def _path_elsewhere(self, text: str, moved: list[str]) -> str:
         """A path on another machine, or a text that is none; a file to copy is added to `moved`."""
@@ -180,13 +195,15 @@ def _inserted(words: Sequence[str], options: Sequence[str]) -> list[str]:
     return [*words[:end], *options, *words[end:]]
 
 
-def this_invocation(arguments: Sequence[str], folder: str, environment: Mapping[str, str] = os.environ) -> Invocation:
+def this_invocation(
+    arguments: Sequence[str], folder: str, environment: Mapping[str, str] = os.environ, own_config: bool = False
+) -> Invocation:
     """The invocation of the run that this process starts; `arguments` are Snakemake's."""
     command = SECRET.sub(r"\1***", shlex.join(["snakemake", *arguments]))
     if profile := environment.get(PROFILE):
         command = f"{PROFILE}={shlex.quote(profile)} {command}"
     typed = environment.get(TYPED)
-    return Invocation(command, folder, find_checkout(), typed and SECRET.sub(r"\1***", typed))
+    return Invocation(command, folder, find_checkout(), typed and SECRET.sub(r"\1***", typed), own_config)
 
 
 def hand_down_invocation(invocation: Invocation) -> None:

@@ -81,6 +81,11 @@ class SnakemakeRun:
         """The `key=value` entries given with --config."""
         return list(self.workflow.config_settings.config_args or ())
 
+    @property
+    def has_own_config(self) -> bool:
+        """Whether the Snakefile gives the module a config of its own, which `--config` does not change."""
+        return self._modifier.globals["config"] is not self.workflow.modifier_stack[0].globals["config"]
+
     def config_layers(self) -> list[tuple[str, Mapping[str, Any]]]:
         """The config files and the options of --config, each with its name. Later ones override earlier ones.
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crossover.config.config_keys import ConfigKeys, Digits
-from crossover.config.layers import Locator, check, joined, module_layers, read_layers, read_mapping
+from crossover.config.layers import Locator, check, joined, module_layers, read_layers, read_mapping, without_effect
 from user_errors import error_line
 
 COMMAND_LINE = Locator([("--config", {})])
@@ -55,7 +55,11 @@ def test_entries_of_a_module_are_read_as_those_of_a_workflow() -> None:
     given = {"sizes": ["2", "3"], "trials": 3, "effort": {"blocks_min": "20"}}
     name, values = module_layers(given, entries)[1]
     assert (name, values) == ("--config", {"sizes": [2, 3], "effort": {"blocks_min": 20}})
-    assert module_layers({"sizes": [7]}, entries)[1][1] == {}
+    own = module_layers({"sizes": [7]}, entries)
+    assert own[1][1] == {}
+    assert without_effect(module_layers(given, entries), entries, ["sizes", "trials"]) is None
+    note = without_effect(own, [*entries, "mine=3"], ["sizes", "trials"])
+    assert str(note).startswith("--config: sizes, trials: no effect, since the Snakefile gives this module a config of")
 
 
 @pytest.mark.parametrize("entry", ["sizes=", "sizes= "])

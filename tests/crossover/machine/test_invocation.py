@@ -87,6 +87,18 @@ def test_the_command_for_a_gpu_chooses_all_devices(given: str, entries: dict[str
     assert config_of(run.into("again"))[0] == {**config_of(run.command)[0], "results": "again"}
 
 
+def test_the_command_of_a_module_with_its_own_config_says_what_to_change_there() -> None:
+    run = this_invocation(["--cores", "1", "--config", "mine=3"], "/here", {}, own_config=True)
+    command = "snakemake --cores 1 --config mine=3"
+    assert run.into("again") == f"{command}  # after setting results: again in the module's config"
+    change = "devices: auto, results: gpu"
+    assert (
+        run.elsewhere("gpu", {"devices": "auto"}).command
+        == f"{command}  # after setting {change} in the module's config"
+    )
+    assert shlex.split(run.into("again"), comments=True) == shlex.split(command)
+
+
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
