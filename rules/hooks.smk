@@ -12,19 +12,28 @@ from pathlib import Path
 # elsewhere, the installed package of the same version.
 REPOSITORY = Path(str(workflow.current_basedir)).parent
 if not REPOSITORY.is_dir():
-    source = Path(workflow.source_path("../scripts/crossover/__init__.py")).read_text()
-    version = re.search('__version__ = "(.*)"', source)[1]
+    # Snakemake drops the last newline.
+    read = lambda path: Path(workflow.source_path(f"../{path}")).read_text().rstrip()
+    version = re.search('__version__ = "(.*)"', read("scripts/crossover/__init__.py"))[1]
+    problem, command = None, "pip install"
     try:
         from crossover import __version__ as installed
+        from crossover.home import ROOT as REPOSITORY
     except ImportError:
-        installed = None
-    if installed != version:
-        sys.exit(
-            f"error: these rules are of Crossover {version}, but "
-            + (f"version {installed} is installed" if installed else "its package is not installed")
-            + f"; run `pip install crossover-benchmark=={version}`, or install the repository at that version"
-        )
-    from crossover.home import ROOT as REPOSITORY
+        problem = "its package is not installed"
+    else:
+        own_rules = REPOSITORY.glob("rules/*.smk")
+        if installed != version:
+            problem = f"version {installed} is installed"
+        # Between releases, the rules change without their version.
+        elif any(read(f"rules/{file.name}") != file.read_text().rstrip() for file in own_rules):
+            problem = "the installed package of this version has others"
+            command += " --force-reinstall --no-deps"
+    if problem:
+        # As in github.com/OWNER/NAME/rules@TAG, or in git+file:///PATH/rules@TAG.
+        place, _, reference = str(workflow.current_basedir).rpartition("@")
+        source = f"{'' if '://' in place else 'git+https://'}{place.removesuffix('/rules')}@{reference}"
+        sys.exit(f"error: these rules are of Crossover {version}, but {problem}; run `{command} {source}`")
 IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOSITORY.resolve() / "workflow")
 
 # ---- While the rules are read: changes that cannot wait for `begin_run`, each with its reason. Nothing else changes the process

@@ -79,10 +79,18 @@ def test_yaml_examples_can_be_parsed(page: Path) -> None:
 
 def test_version_and_date_of_the_release_agree() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    latest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert citation["version"] == __version__
-    assert latest
-    assert latest[1] in ("Unreleased", f"{__version__} - {citation['date-released']}")
+    sections = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    if sections[0] == "Unreleased":
+        del sections[0]
+        assert re.fullmatch(r"\d+\.\d+\.\d+\.dev0", __version__)
+        assert numbers(__version__) > numbers(citation["version"])
+    else:
+        assert __version__ == citation["version"]
+    assert sections[0] == f"{citation['version']} - {citation['date-released']}"
+
+
+def numbers(version: str) -> list[int]:
+    return [*map(int, version.split(".")[:3])]
 
 
 @pytest.mark.parametrize("sample", sorted((ROOT / "docs" / "samples").glob("*.html")), ids=lambda path: path.stem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from crossover import __version__
-from crossover.home import NAME
 from workflow_copy import ROOT, copy_workflow
 
 pytestmark = pytest.mark.slow
@@ -54,8 +54,14 @@ def deployed(tmp_path_factory: pytest.TempPathFactory, installed: Mapping[str, s
     folder = tmp_path_factory.mktemp("github")
     work, bare = folder / "work", folder / f"{REPOSITORY}.git"
     copy_workflow(work)
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy2(ROOT / name, work)
     git = ["git", "-C", str(work), "-c", "user.name=x", "-c", "user.email=x@localhost"]
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"], ["tag", TAG]):
+        subprocess.run([*git, *words], check=True)
+    with (work / "rules" / "measure.smk").open("a") as rules:
+        rules.write("# Changed\n")
+    for words in (["commit", "-qam", "y"], ["tag", "changed"]):
         subprocess.run([*git, *words], check=True)
     subprocess.run(["git", "clone", "-q", "--bare", str(work), str(bare)], check=True)
     redirected = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.file://{folder}/.insteadOf"}
@@ -92,11 +98,27 @@ def test_a_module_from_a_repository_uses_the_installed_package_of_its_version(
     (config / "config.yaml").write_text("studies: [disc_depth]\nsizes: [2, 3]\ntrials: 1\n")
     assert "To measure: 2 trials" in run("snakemake -n --cores 1", tmp_path, deployed)
     assert "To measure: 3 trials" in run("snakemake -n --cores 1 --config sizes=[2,3,4]", tmp_path, deployed)
-    without = {name: value for name, value in deployed.items() if name != "PYTHONPATH"}
-    assert run("snakemake -n --cores 1", tmp_path, without, status=1).splitlines()[-1] == (
-        f"error: these rules are of Crossover {__version__}, but its package is not installed; run "
-        f"`pip install {NAME}=={__version__}`, or install the repository at that version"
+
+
+def test_rules_from_a_repository_tell_the_command_that_installs_their_package(
+    deployed: Mapping[str, str], tmp_path: Path
+) -> None:
+    def told(tag: str, environment: Mapping[str, str]) -> str:
+        (tmp_path / "Snakefile").write_text(MODULE.replace(TAG, tag).replace('configfile: "config/config.yaml"', ""))
+        return run("snakemake -n --cores 1", tmp_path, environment, status=1).splitlines()[-1]
+
+    rules, source = f"error: these rules are of Crossover {__version__}, but ", f"git+https://github.com/{REPOSITORY}"
+    assert told("changed", deployed) == (
+        f"{rules}the installed package of this version has others; run `pip install --force-reinstall --no-deps "
+        f"{source}@changed`"
     )
+    without = {name: value for name, value in deployed.items() if name != "PYTHONPATH"}
+    command = f"pip install {source}@{TAG}"
+    assert told(TAG, without) == f"{rules}its package is not installed; run `{command}`"
+    site = str(tmp_path / "site")
+    offline = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_TARGET": site, "PYTHONPATH": site}
+    run(command, tmp_path, without | offline)
+    assert "To measure: " in run("snakemake -n --cores 1", tmp_path, without | offline)
 
 
 def test_a_deployed_workflow_measures_the_studies_of_its_own_config(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from crossover import __version__, command
+from crossover import command
 from crossover.home import NAME
 from crossover.machine import invocation
 from crossover.machine.invocation import TYPED, Checkout, Invocation, this_invocation
@@ -197,8 +197,9 @@ def test_the_command_in_a_hint_runs_outside_the_checkout(
     assert "make_dataset" in paste(f"{hint[1]} -n", project)
 
 
-def test_a_run_of_the_installed_package_is_reproduced_with_that_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_the_installed_package_is_reproduced_with_that_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "IS_INSTALLED", True)
+    monkeypatch.setattr(provenance, "requirement_of", "/a b/{}.whl".format)
     run = Invocation("snakemake -s ../site/Snakefile --cores 1", "/x", Checkout(), typed="crossover quick")
-    assert rerun(run.checkout, run) == [f"pip install {NAME}=={__version__}", "crossover quick"]
-    assert rerun(Checkout(), None) == [f"pip install {NAME}=={__version__}"]
+    assert rerun(run.checkout, run) == [f"pip install '/a b/{NAME}.whl'", "crossover quick"]
+    assert rerun(Checkout(), None) == [f"pip install '/a b/{NAME}.whl'"]

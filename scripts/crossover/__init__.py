@@ -5,7 +5,7 @@ from typing import Any
 
 from crossover.step import Step as Step
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 
 def __getattr__(name: str) -> Any:

@@ -32,6 +32,7 @@ from crossover import __version__
 from crossover.calibrate import calibrate
 from crossover.errors import did_you_mean, one_line_errors
 from crossover.home import IS_INSTALLED, NAME, ROOT
+from crossover.machine.installed import requirement_of
 from crossover.machine.invocation import TYPED
 
 CONFIGS = ("quick", "full")
@@ -194,8 +195,8 @@ def main() -> None:
         print(answers[sys.argv[1]])
         return
     if importlib.util.find_spec("snakemake") is None:
-        install = NAME if IS_INSTALLED else f"-r {shlex.quote(os.path.relpath(ROOT / 'requirements.txt'))}"
-        sys.exit(f"error: Snakemake is not installed in this environment; run `pip install {install}`")
+        install = [requirement_of(NAME)] if IS_INSTALLED else ["-r", os.path.relpath(ROOT / "requirements.txt")]
+        sys.exit(f"error: Snakemake is not installed in this environment; run `pip install {shlex.join(install)}`")
     if sys.argv[1:] == ["selftest"]:
         sys.exit(selftest())
     if sys.argv[1:2] == ["calibrate"]:

@@ -5,7 +5,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 """The folder of package `crossover`."""
 
-IS_INSTALLED = not (PACKAGE.parents[1] / "Snakefile").is_file()
+IS_INSTALLED = (PACKAGE / "workflow").is_dir()
 
 ROOT = PACKAGE / "workflow" if IS_INSTALLED else PACKAGE.parents[1]
 """The folder with the Snakefile, rules, scripts, config, envs, profiles and report."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import sysconfig
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from crossover.machine.named_files import INSTALLED
 
@@ -54,6 +56,24 @@ def _distributions_of(package: str) -> list[str]:
         return of_package.search(distribution.read_text("RECORD") or "") is not None
 
     return sorted({entry.metadata["Name"] for entry in metadata.distributions() if contains_package(entry)})
+
+
+def requirement_of(name: str) -> str:
+    """What `pip install` takes for a distribution as it is installed: a repository's URL, a path, or a version.
+
+    A distribution without its origin (PEP 610) is from an index, which has its version; of files that were copied, only
+    the name is known.
+    """
+    from importlib import metadata
+
+    try:
+        distribution = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return name
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+    if "vcs_info" in origin:
+        return f"{origin['vcs_info']['vcs']}+{origin['url']}@{origin['vcs_info']['commit_id']}"
+    return unquote(origin["url"].removeprefix("file://")) if origin else f"{name}=={distribution.version}"
 
 
 def installed_with(packages: Iterable[str]) -> dict[str, str]:

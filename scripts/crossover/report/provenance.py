@@ -16,12 +16,12 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from crossover import __version__
 from crossover.config.layers import joined, read_layers
 from crossover.config.study import Study, written
 from crossover.config.words import BASELINE, HERE, is_cpu
 from crossover.files import sha256_of
 from crossover.home import IS_INSTALLED, NAME, ROOT
+from crossover.machine.installed import requirement_of
 from crossover.machine.invocation import Checkout, Invocation, find_checkout
 from crossover.tables.columns import Measurement
 from crossover.tables.labels import device_label
@@ -148,7 +148,7 @@ def rerun(checkout: Checkout, invocation: Invocation | None) -> list[str]:
     """
     if IS_INSTALLED:
         command = [invocation.typed or invocation.command] if invocation else []
-        return [f"pip install {NAME}=={__version__}", *command]
+        return [shlex.join(["pip", "install", requirement_of(NAME)]), *command]
     # A remote that is a local folder is of no use to readers.
     remote = checkout.remote if checkout.remote and re.search("://|@", checkout.remote) else None
     clone = f"git clone {shlex.quote(remote)}" if remote and checkout.commit else None
