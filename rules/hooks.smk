@@ -30,10 +30,11 @@ if not REPOSITORY.is_dir():
             problem = "the installed package of this version has others"
             command += " --force-reinstall --no-deps"
     if problem:
-        # As in github.com/OWNER/NAME/rules@TAG, or in git+file:///PATH/rules@TAG.
-        place, _, reference = str(workflow.current_basedir).rpartition("@")
-        source = f"{'' if '://' in place else 'git+https://'}{place.removesuffix('/rules')}@{reference}"
-        sys.exit(f"error: these rules are of Crossover {version}, but {problem}; run `{command} {source}`")
+        # As in github.com/OWNER/NAME/rules@TAG; a plain URL names no repository.
+        place, sign, tag = str(workflow.current_basedir).rpartition("@")
+        source = f"git+https://{place.removesuffix('/rules')}@{tag}"
+        advice = f"run `{command} {source}`" if sign else "install the package that belongs to them"
+        sys.exit(f"error: these rules are of Crossover {version}, but {problem}; {advice}")
 IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOSITORY.resolve() / "workflow")
 
 # ---- While the rules are read: changes that cannot wait for `begin_run`, each with its reason. Nothing else changes the process
