@@ -58,7 +58,8 @@ def build_command(arguments: Sequence[str]) -> list[str]:
         sys.exit(f"error: {first}: takes no arguments; allowed: crossover {first}")
     if first == "run":
         _check_config(others)
-        return [*snakemake(), *others]
+        has_profile = any(word.partition("=")[0] == "--profile" for word in others)
+        return [*(snakemake_alone() if has_profile else snakemake()), *others]  # a profile has limits of its own
     end = arguments.index("--") if "--" in arguments else len(arguments)
     parser = _parser()
     _check_options(arguments[:end], parser)
@@ -91,11 +92,14 @@ def build_command(arguments: Sequence[str]) -> list[str]:
 
 
 def snakemake() -> list[str]:
-    """The command that runs the workflow, without the Python interpreter."""
-    # Without -P, a queue.py in the working folder would shadow Python's.
-    start = ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile")]
+    """The command that runs the workflow on this machine, without the Python interpreter."""
     # Targets may follow --cores, but not --resources, which takes all words up to the next option.
-    return [*start, "--resources", "gpu=1", "--cores", "1"]
+    return [*snakemake_alone(), "--resources", "gpu=1", "--cores", "1"]
+
+
+def snakemake_alone() -> list[str]:
+    # Without -P, a queue.py in the working folder would shadow Python's.
+    return ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile")]
 
 
 class _Parser(argparse.ArgumentParser):

@@ -42,6 +42,10 @@ def test_compare_passes_its_arguments_to_the_script() -> None:
     assert build_command(["compare", "a", "b", "--output", "c"]) == [script, "a", "b", "--output", "c"]
 
 
+def test_a_profile_has_its_own_limits() -> None:
+    assert build_command(["run", "--profile", "x", "-n"]) == [*START[:5], "--profile", "x", "-n"]
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
