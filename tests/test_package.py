@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,8 @@ pytestmark = pytest.mark.slow
 
 REPOSITORY = "someone/crossover"
 TAG = f"v{__version__}"
+DEPLOY = f"snakedeploy deploy-workflow https://github.com/{REPOSITORY} . --tag {TAG}"
+TINY_CONFIG = ROOT / ".test" / "config" / "config.yaml"
 MODULE = f"""
 configfile: "config/config.yaml"
 
@@ -115,22 +119,56 @@ def test_rules_from_a_repository_tell_the_command_that_installs_their_package(
     without = {name: value for name, value in deployed.items() if name != "PYTHONPATH"}
     command = f"pip install {source}@{TAG}"
     assert told(TAG, without) == f"{rules}its package is not installed; run `{command}`"
-    site = str(tmp_path / "site")
-    offline = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_TARGET": site, "PYTHONPATH": site}
-    run(command, tmp_path, without | offline)
-    assert "To measure: " in run("snakemake -n --cores 1", tmp_path, without | offline)
+    run(command, tmp_path, without | into(tmp_path / "site"))
+    assert "To measure: " in run("snakemake -n --cores 1", tmp_path, without | into(tmp_path / "site"))
+
+
+def into(site: Path) -> dict[str, str]:
+    """The environment in which pip installs packages without dependencies into a folder, and Python imports them."""
+    pip = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_TARGET": str(site)}
+    return {**pip, "PYTHONPATH": str(site)}
+
+
+def test_the_steps_of_the_guide_to_snakedeploy_end_in_its_reports(
+    deployed: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    guide = (ROOT / "docs" / "how-to" / "snakedeploy.md").read_text()
+    guide = guide.replace("OWNER/crossover", REPOSITORY).replace("TAG", TAG)
+    steps = [line.strip() for block in re.findall(r"```\n(.*?)```", guide, re.DOTALL) for line in block.splitlines()]
+    environment = {**deployed, **into(tmp_path_factory.mktemp("site"))}
+    told = []
+    for line in filter(None, steps):
+        if line != "pip install snakedeploy":
+            told.append(run(line, tmp_path, environment))
+        if line == DEPLOY:
+            shutil.copy(TINY_CONFIG, tmp_path / "config" / "config.yaml")
+    assert "Measured 2 of 2 trials." in told[2]
+    assert "Report: results/report.html" in told[2]
+    assert (tmp_path / "results" / "report.html").is_file()
+    assert (tmp_path / "report.zip").is_file()
+
+
+def test_a_user_who_is_not_root_measures_from_a_read_only_package(installed: Mapping[str, str], tmp_path: Path) -> None:
+    as_user = [] if os.geteuid() else ["unshare", "--user", "--map-user=1000"]
+    if as_user and (shutil.which("unshare") is None or subprocess.run([*as_user, "true"]).returncode):
+        pytest.skip("as root, this needs a user namespace, which this machine does not allow")
+    site = Path(installed["PYTHONPATH"])
+    before = sorted(site.rglob("*"))
+    assert subprocess.run([*as_user, "touch", str(site / "written")], stderr=subprocess.DEVNULL).returncode
+    assert "analyses and reports here" in run(shlex.join([*as_user, "crossover", "selftest"]), tmp_path, installed)
+    assert sorted(site.rglob("*")) == before
 
 
 def test_a_deployed_workflow_measures_the_studies_of_its_own_config(
     deployed: Mapping[str, str], tmp_path: Path
 ) -> None:
-    run(f"snakedeploy deploy-workflow https://github.com/{REPOSITORY} . --tag {TAG}", tmp_path, deployed)
+    run(DEPLOY, tmp_path, deployed)
     study = tmp_path / "config" / "studies" / "disc_depth.yaml"
     study.write_text(study.read_text().replace("\nsizes: [", "\nsizes: [15, "))
     assert "Measuring disc_depth: size 15 on cpu" in run("snakemake -n --cores 1", tmp_path, deployed)
 
 
 def test_the_run_of_the_catalogs_check_is_planned(installed: Mapping[str, str], tmp_path: Path) -> None:
-    line = f"crossover run --configfile {ROOT}/.test/config/config.yaml -n"
+    line = f"crossover run --configfile {TINY_CONFIG} -n"
     assert "To measure: 2 trials" in run(line, tmp_path, installed)
     assert run("crossover --version", tmp_path, installed) == f"Crossover {__version__}\n"
