@@ -16,7 +16,7 @@ rule write_plan:
     priority: ROUNDS.first
     localrule: True
     conda:
-        "../envs/analysis.yaml"
+        get_environment("analysis")
     threads: JOBS.share
     params:
         code=get_analysis_code(),
@@ -45,7 +45,7 @@ rule collect_measurements:
     priority: ROUNDS.first
     localrule: True
     conda:
-        "../envs/analysis.yaml"
+        get_environment("analysis")
     threads: JOBS.share
     params:
         code=get_analysis_code(),
@@ -67,7 +67,7 @@ rule give_first_answer:
     priority: ROUNDS.first
     localrule: True
     conda:
-        "../envs/analysis.yaml"
+        get_environment("analysis")
     threads: JOBS.share
     params:
         code=get_analysis_code(),
@@ -104,7 +104,7 @@ rule analyse_run:
         f"{RESULTS}/logs/analyse_run.log",
     localrule: True
     conda:
-        "../envs/analysis.yaml"
+        get_environment("analysis")
     threads: JOBS.share
     params:
         code=get_analysis_code(),
@@ -125,7 +125,7 @@ rule largest_batches:
         f"{RESULTS}/logs/largest_batches.log",
     localrule: True
     conda:
-        "../envs/analysis.yaml"
+        get_environment("analysis")
     threads: JOBS.share
     params:
         code=get_analysis_code(),

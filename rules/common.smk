@@ -6,7 +6,7 @@ from functools import cache
 
 from crossover.config.configuration import real_files
 from crossover.errors import one_line_errors
-from crossover.home import PACKAGE
+from crossover.home import IS_INSTALLED, PACKAGE
 from crossover.plan.before_run import reference_files
 from crossover.plan.stages import planned_repeats, trials_of_stages
 from snakemake.exceptions import IncompleteCheckpointException
@@ -15,6 +15,11 @@ from snakemake.exceptions import IncompleteCheckpointException
 def get_file(path):
     """A file of the workflow, relative to the working directory. In a module, whose `prefix` it must not get, absolute."""
     return str(REPOSITORY / path) if IS_MODULE else os.path.relpath(REPOSITORY / path)
+
+
+def get_environment(name):
+    """The conda environment of a rule; None for the installed package, which has what it needs where it is installed."""
+    return None if IS_INSTALLED else f"../envs/{name}.yaml"
 
 
 @cache

@@ -32,7 +32,7 @@ if not REPOSITORY.is_dir():
     if problem:
         # As in github.com/OWNER/NAME/rules@TAG; a plain URL names no repository.
         place, sign, tag = str(workflow.current_basedir).rpartition("@")
-        source = f"git+https://{place.removesuffix('/rules')}@{tag}"
+        source = f"git+https://{Path(place).parent}@{tag}"
         advice = f"run `{command} {source}`" if sign else "install the package that belongs to them"
         sys.exit(f"error: these rules are of Crossover {version}, but {problem}; {advice}")
 IS_MODULE = Path(workflow.basedir).resolve() not in (REPOSITORY.resolve(), REPOSITORY.resolve() / "workflow")

@@ -23,7 +23,7 @@ rule make_dataset:
     # Trials that waited for their dataset would fall behind their round.
     priority: ROUNDS.first
     conda:
-        "../envs/analysis.yaml"
+        get_environment("analysis")
     threads: JOBS.share
     params:
         options=get_dataset_options,
@@ -43,7 +43,7 @@ rule measure_cell:
         f"{RESULTS}/logs/measure_cell/{CELL}/trial-{{trial}}{{again}}.log",
     priority: ROUNDS.priority
     conda:
-        "../envs/benchmark.yaml"
+        get_environment("benchmark")
     threads: JOBS.threads
     resources:
         **JOBS.resources_of_class,
@@ -70,7 +70,7 @@ rule train_model:
     log:
         f"{RESULTS}/logs/train_model/{CELL}/seed-{{seed}}.log",
     conda:
-        "../envs/benchmark.yaml"
+        get_environment("benchmark")
     threads: JOBS.threads
     resources:
         **JOBS.resources_of_class,
@@ -97,7 +97,7 @@ rule find_largest_batch:
     log:
         f"{RESULTS}/logs/find_largest_batch/{CELL_OF_SEARCH}.log",
     conda:
-        "../envs/benchmark.yaml"
+        get_environment("benchmark")
     threads: JOBS.threads
     resources:
         **JOBS.resources_of_class,
@@ -122,7 +122,7 @@ rule probe_roofs:
     log:
         f"{RESULTS}/logs/probe_roofs/{CLASS}{{device}}.log",
     conda:
-        "../envs/benchmark.yaml"
+        get_environment("benchmark")
     threads: JOBS.threads
     resources:
         **JOBS.resources_of_class,

@@ -24,7 +24,7 @@ checkpoint plan_refinement:
         f"{RESULTS}/logs/plan_refinement/stage-{{stage}}.log",
     localrule: True
     conda:
-        "../envs/analysis.yaml"
+        get_environment("analysis")
     threads: JOBS.share
     params:
         **PLAN.refinement_params,
@@ -47,7 +47,7 @@ checkpoint plan_repeats:
         f"{RESULTS}/logs/plan_repeats/repeat-{{repeat}}{{part}}.log",
     localrule: True
     conda:
-        "../envs/analysis.yaml"
+        get_environment("analysis")
     threads: JOBS.share
     params:
         code=get_analysis_code(),

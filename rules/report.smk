@@ -20,7 +20,7 @@ rule render_report:
         f"{RESULTS}/logs/render_report.log",
     localrule: True
     conda:
-        "../envs/analysis.yaml"
+        get_environment("analysis")
     threads: JOBS.share
     params:
         code=get_analysis_code(),
@@ -49,7 +49,7 @@ rule figures:
         f"{RESULTS}/logs/figures.log",
     localrule: True
     conda:
-        "../envs/analysis.yaml"
+        get_environment("analysis")
     threads: JOBS.share
     params:
         code=get_analysis_code(),
@@ -71,7 +71,7 @@ rule export_reference:
         f"{RESULTS}/logs/export_reference.log",
     localrule: True
     conda:
-        "../envs/analysis.yaml"
+        get_environment("analysis")
     params:
         script=get_script("export_reference"),
         results=subpath(input.cells, parent=True),

@@ -171,4 +171,5 @@ def test_a_deployed_workflow_measures_the_studies_of_its_own_config(
 def test_the_run_of_the_catalogs_check_is_planned(installed: Mapping[str, str], tmp_path: Path) -> None:
     line = f"crossover run --configfile {TINY_CONFIG} -n"
     assert "To measure: 2 trials" in run(line, tmp_path, installed)
+    assert "To measure: 2 trials" in run(f"{line} --sdm conda", tmp_path, installed)  # without conda
     assert run("crossover --version", tmp_path, installed) == f"Crossover {__version__}\n"
