@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import subprocess
 import sys
 import warnings
@@ -36,7 +35,6 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
     if own.batch_sizes and own.batch_sizes.count(",") >= LEAST_OF_PLANE - 1:
         effort = f"{{preset: {effort}, refinement: {{pairs: [plane]}}}}"
     command = build_command([*options, "--effort", effort, *others])
-    print(f"$ {shlex.join(['python', *command])}", file=sys.stderr, flush=True)
     status = subprocess.run([sys.executable, *command]).returncode
     if status:
         return status

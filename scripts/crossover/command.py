@@ -192,6 +192,13 @@ def selftest() -> int:
     return 0
 
 
+def shown_command(arguments: Sequence[str]) -> list[str]:
+    """Print the command of `build_command`, and return it."""
+    command = build_command(arguments)
+    print(f"$ {shlex.join(command[2:] if command[0] == '-P' else ['python', *command])}", file=sys.stderr, flush=True)
+    return command
+
+
 def main() -> None:
     """Print and run the command for the command-line arguments."""
     answers = {"--snakefile": ROOT / "Snakefile", "--version": f"Crossover {__version__}"}
@@ -203,10 +210,8 @@ def main() -> None:
         sys.exit(f"error: Snakemake is not installed in this environment; run `pip install {shlex.join(install)}`")
     if sys.argv[1:] == ["selftest"]:
         sys.exit(selftest())
-    if sys.argv[1:2] == ["calibrate"]:
-        sys.exit(calibrate(sys.argv[2:], build_command))
-    command = build_command(sys.argv[1:])
-    shown = command[2:] if command[0] == "-P" else ["python", *command]
-    print(f"$ {shlex.join(shown)}", file=sys.stderr, flush=True)
     os.environ[TYPED] = shlex.join(["crossover", *sys.argv[1:]])
+    if sys.argv[1:2] == ["calibrate"]:
+        sys.exit(calibrate(sys.argv[2:], shown_command))
+    command = shown_command(sys.argv[1:])
     os.execv(sys.executable, [sys.executable, *command])  # so that Snakemake receives signals
