@@ -44,7 +44,9 @@ with one_line_errors():
             tell(f"Note: {reasons_text(planned)}")
         if ignored := without_effect(layers, RUN.config_entries, CONFIG.complete):
             tell(f"Note: {ignored}")
-        for note in notes_before_run(CONFIG, MACHINE, REFERENCES, SHIPPED, SEVERAL_HOSTS):
+        for note in notes_before_run(
+            CONFIG, MACHINE, REFERENCES, SHIPPED, None if SEVERAL_HOSTS else Path(FOLDER)
+        ):
             tell(note)
 
 

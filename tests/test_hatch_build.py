@@ -8,7 +8,7 @@ import pytest
 
 from workflow_copy import ROOT
 
-sys.path.insert(0, str(ROOT))
+sys.path.append(str(ROOT))
 
 from hatch_build import RELATIVE_LINK, web_address, with_links_to
 

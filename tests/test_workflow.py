@@ -363,9 +363,11 @@ def test_a_module_with_a_prefix_and_other_keys_runs_like_the_workflow_itself(tmp
     report = tmp_path / "mine" / "results" / "report.html"
     report.parent.mkdir(parents=True)
     report.touch()
+    report.with_name("provenance.json").write_text('{"machines": [{"host": "n1"}]}')
     measured = run(minutes=1)
     assert measured.returncode == 0, measured.stderr
     assert re.search("To measure: 1 trial.*\nBudget: 1 min.*\n(.*\n)*Measured 1 of 1 trial", measured.stderr)
+    assert "mine/results: measured on n1, and this host is " in measured.stderr
     assert not report.exists()
     changed = run(effort={**TINY, "blocks_min": 4})
     assert "Note: 1 result is measured again: " in changed.stderr

@@ -43,15 +43,18 @@ def check_config(config: Configuration, machine: Machine, devices: Sequence[str]
 
 
 def notes_before_run(
-    config: Configuration, machine: Machine, references: Sequence[Path], shipped: Path, several_hosts: bool
+    config: Configuration, machine: Machine, references: Sequence[Path], shipped: Path, results: Path | None
 ) -> list[str]:
-    """Notes for the user: columns left out of a table, unused prices, unknown devices, results that may be replaced."""
+    """Notes for the user: columns left out of a table, unused prices, unknown devices, results that may be replaced.
+
+    `results` is the folder on disk; None if several hosts measure into it.
+    """
     tables = {study.user_model.table for study in config.studies if study.user_model and study.user_model.table}
     notes = [
         *map(left_out, tables),
         unused_prices(config.keys.prices, references, shipped),
         devices_unknown(config, machine),
-        None if several_hosts else measured_elsewhere(Path(config.results), platform.node()),
+        None if results is None else measured_elsewhere(results, platform.node()),
     ]
     return [note for note in notes if note]
 

@@ -53,6 +53,7 @@ class SnakemakeRun:
 
     @property
     def is_dry_run(self) -> bool:
+        """Whether Snakemake only plans; known once the run starts."""
         return bool(self.workflow.dryrun)
 
     @property
