@@ -1,5 +1,7 @@
 """Measured peak rates of a device: matrix products, memory bandwidth, copies between host and device, launches.
 
+Those of a CPU include `framework_rows`, its speed at launching a step.
+
 The rates of products and memory are the bounds of the roofline model (Williams, Waterman and Patterson, "Roofline: an
 insightful visual performance model for multicore architectures", 2009). Torch and its threads are the same as in the
 trials.
@@ -23,6 +25,7 @@ from crossover.machine.trust import host_flags, why_invalid
 from crossover.measurement import Tell
 from crossover.measurement.clock.profiling import profile_device
 from crossover.measurement.clock.timing import NANO, Step, Stopwatch, time_block, without_garbage_collection
+from crossover.measurement.framework import framework_rows
 from crossover.measurement.host.description import describe_host
 from crossover.measurement.host.surroundings import Surroundings
 from crossover.measurement.process.jobs import ProbeJob
@@ -142,6 +145,8 @@ def probe(target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequen
             if working_set / row["value"] > LONGEST_STEP_S / 2:
                 break
         yield from _launches(target.device, watch)
+        if target.device.type == "cpu":
+            yield from framework_rows(watch)
         if target.device.type == "cuda":
             yield from _copies(target.device, watch)
 

@@ -112,7 +112,7 @@ class Reference:
     trials: pd.DataFrame
     """One row per trial with all columns of measurements, of which only KEPT and `machine` have values."""
     roofs: pd.DataFrame = field(default_factory=partial(table_of, "roofs"))
-    """Table `roofs` for its accelerator; empty if no roofs were exported."""
+    """Table `roofs` for its accelerator and, unless exported by an older version, its CPU; empty without roofs."""
 
 
 def read_reference(folder: Path) -> Reference:
@@ -156,7 +156,7 @@ def with_cell_flags(trials: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
 def write_reference(
     measurements: pd.DataFrame, name: str, command: str | None, folder: Path, roofs: pd.DataFrame | None = None
 ) -> Reference:
-    """Write the trials of one machine, and the roofs of its accelerator, as a reference.
+    """Write the trials of one machine, and the roofs of its accelerator and its CPU, as a reference.
 
     Raises UserError if the trials are not those of one unnamed machine, lack the CPU or an accelerator, were measured
     with uncommitted code, or take more than LARGEST_BYTES.
@@ -197,6 +197,6 @@ def write_reference(
         table.to_parquet(temporary, compression="zstd", index=False)
     if (size := trials.stat().st_size) > LARGEST_BYTES:
         raise UserError(f"{shown_path(trials)}: {size:,} bytes; allowed: {LARGEST_BYTES:,}; leave studies out")
-    of_accelerator = [] if roofs is None else records(roofs[roofs["device"] == first["device"]])
-    write_facts(facts, folder, of_accelerator)
+    kept_roofs = [] if roofs is None else records(roofs[roofs["device"].isin([first["device"], BASELINE])])
+    write_facts(facts, folder, kept_roofs)
     return read_reference(folder)

@@ -73,11 +73,11 @@ def test_a_run_is_written_and_read_back(run: pd.DataFrame, tmp_path: Path) -> No
     assert list(reference.trials.columns) == list(COLUMNS)
 
 
-def test_the_roofs_of_the_accelerator_are_exported(run: pd.DataFrame, tmp_path: Path) -> None:
+def test_the_roofs_of_the_accelerator_and_the_cpu_are_exported(run: pd.DataFrame, tmp_path: Path) -> None:
     peak = {"roof": "matmul", "precision": "fp32", "value": 2.0, "lowest": 1.0, "highest": 3.0, "unit": "FLOP/s"}
-    of_devices = [{"machine": "here", "device": device, "hostname": "host"} | peak for device in ("cpu", "cuda")]
+    of_devices = [{"machine": "here", "device": device, "hostname": "host"} | peak for device in ("cpu", "cuda", "mps")]
     roofs = write_reference(run, "h200", None, tmp_path, table_of("roofs", of_devices)).roofs
-    assert records(roofs.dropna(axis=1)) == [{"machine": "h200", "device": "cuda"} | peak]
+    assert records(roofs.dropna(axis=1)) == [{"machine": "h200", "device": device} | peak for device in ("cpu", "cuda")]
     write_facts(read_facts(tmp_path), tmp_path, [dict.fromkeys(KEPT_OF_ROOFS) | peak | {"value": "fast"}])
     with pytest.raises(UserError, match="its roofs are not rows of table roofs; export it again"):
         read_reference(tmp_path)

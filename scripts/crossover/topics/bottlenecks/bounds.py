@@ -116,7 +116,7 @@ def bounds_of(
     any reference with the same product, are left out. `elsewhere` has the references' trials that match trials of this
     machine.
     """
-    with_roofs = [reference for reference in references if len(reference.roofs)]
+    with_roofs = [reference for reference in references if not _of_accelerator(reference).empty]
     if not with_roofs:
         return table_of("ratios")
     timed = on_all_cores(cells).dropna(subset=["step_time_s", "flops_per_step"])
@@ -135,8 +135,13 @@ def bounds_of(
     return table_of("ratios", rows)
 
 
+def _of_accelerator(reference: Reference) -> pd.DataFrame:
+    return reference.roofs[~reference.roofs["device"].map(is_cpu).astype(bool)]
+
+
 def _bounds(cells: Sequence[Mapping[str, Any]], work: pd.DataFrame, reference: Reference) -> Iterator[dict[str, Any]]:
-    roofs, device = Roofs.best_of(reference.roofs), reference.roofs["device"].iloc[0]
+    of_accelerator = _of_accelerator(reference)
+    roofs, device = Roofs.best_of(of_accelerator), of_accelerator["device"].iloc[0]
     for cell in cells:
         products, others, _ = work.loc[tuple(cell[axis] for axis in CELL_AXES)]
         roofs_s = {
