@@ -1,6 +1,7 @@
 """Leave-one-machine-out check of crossovers predicted from a machine's CPU and another machine's GPU.
 
-Each folder is a reference made by `snakemake export_reference`. They must have studies in common.
+Each folder is a reference made by `snakemake export_reference`, or the results of a run on a machine with a GPU. They
+must have studies in common.
 """
 
 from __future__ import annotations
@@ -9,45 +10,58 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
+import yaml
 
 from crossover.compare.cells import means_of
 from crossover.compare.crossover import ESTIMATED
 from crossover.compare.crossovers import crossovers_of
-from crossover.compare.pairings import pairings
+from crossover.compare.pairings import XAxes, pairings
 from crossover.config.options import new_parser
 from crossover.config.words import HERE, is_cpu
 from crossover.errors import UserError
 from crossover.tables.frames import headline_rows, records, rows_with
-from crossover.tables.reference_files import Reference, read_reference
+from crossover.tables.reference_files import Reference, read_reference, write_reference
 from crossover.tables.registry import SERIES_AXES
 from crossover.topics.references.table import agreeing, compared_with_references
 
+STUDIES = Path(__file__).parents[2] / "config" / "studies"
 SERIES = [axis for axis in SERIES_AXES if axis != "machine"]
 DECIDED = ("bracketed", "reversed", "below_range", "above_range")
 """Statuses that give the size of a single crossover, or say that it lies below or above all sizes."""
 SHOWN = ["study", "protocol", "batch_size", "precision", "execution"]
 
 
-def predictions(references: Sequence[Reference]) -> pd.DataFrame:
+def read_machine(folder: Path) -> Reference:
+    """A reference, or a finished run on a machine with a GPU, which is exported to a temporary folder."""
+    if not (folder / "measurements.parquet").is_file():
+        return read_reference(folder)
+    tables = [pd.read_parquet(folder / f"{name}.parquet") for name in ("measurements", "roofs")]
+    with TemporaryDirectory() as temporary:
+        return write_reference(tables[0], folder.resolve().name, None, Path(temporary), tables[1])
+
+
+def predictions(references: Sequence[Reference], x_axes: XAxes | None = None) -> pd.DataFrame:
     """One row per series and ordered pair of machines, if the crossover on the second machine is DECIDED.
 
-    `predicted_low` and `predicted_high` are the ends of the interval (with single trials, of the bracket): 0 or
-    infinity for an open end, and both 0 or infinity if the crossover is predicted below or above all sizes. `holds`
-    says whether they enclose the size `measured` on the second machine; it is missing without a prediction.
+    `x_axes` has the x axis of studies; it is the size for others. `predicted_low` and `predicted_high` are the ends of
+    the interval (with single trials, of the bracket): 0 or infinity for an open end, and both 0 or infinity if the
+    crossover is predicted below or above all sizes. `holds` says whether they enclose the crossover `measured` on the
+    second machine; it is missing without a prediction.
     """
     rows = []
     for there, here in permutations(references, 2):
         trials = here.trials.assign(machine=HERE)
-        x_axes = dict.fromkeys(trials["study"], "size")
+        axes = dict.fromkeys(trials["study"], "size") | dict(x_axes or {})
         cpu = trials[[is_cpu(device) for device in trials["device"]]]
         elsewhere = agreeing(cpu, [there])
         means = means_of(pd.concat([cpu, elsewhere]))
-        _, pairs = compared_with_references(cpu, elsewhere, x_axes, means)
+        _, pairs, _ = compared_with_references(cpu, elsewhere, axes, means, [there], roofs=here.roofs)
         for row in records(crossovers_of(pairs).query("cost == 'time'")):
-            measured = records(rows_with(headline_rows(crossovers_of(pairings(trials, x_axes))), SERIES, row))
+            measured = records(rows_with(headline_rows(crossovers_of(pairings(trials, axes))), SERIES, row))
             if measured and measured[0]["status"] in DECIDED:
                 rows.append(_compared(row, measured[0], there.facts.name, here.facts.name))
     return pd.DataFrame(rows)
@@ -82,13 +96,17 @@ def _ends_of(row: Mapping[str, Any], prefix: str) -> tuple[float, float]:
 
 def main(arguments: list[str]) -> None:
     parser = new_parser(__doc__)
-    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folder of a reference")
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a reference, or results of a run")
     options = parser.parse_args(arguments)
-    table = predictions([read_reference(folder) for folder in options.folders])
+    studies = {path.stem: yaml.safe_load(path.read_text()) for path in STUDIES.glob("*.yaml")}
+    x_axes = {name: study["x_axis"] for name, study in studies.items() if "x_axis" in study}
+    table = predictions([read_machine(folder) for folder in options.folders], x_axes)
     if table.empty:
         raise UserError("no two references have a study in common; name two or more with the same study")
     print(table.to_string(index=False, float_format="{:.4g}".format))
-    predicted = table.dropna(subset="holds")
-    is_open = (predicted["predicted_low"] == 0) ^ (predicted["predicted_high"] == math.inf)
-    counts = f"{is_open.sum()} have an open end; no prediction for {len(table) - len(predicted)} more series"
-    print(f"{predicted['holds'].sum()} of {len(predicted)} predictions hold, {counts}")
+    low, high = table["predicted_low"], table["predicted_high"]
+    is_open = (low == 0) ^ (high == math.inf)
+    widths = (high / low)[(low > 0) & (high < math.inf)]
+    counts = f"{is_open.sum()} have an open end; no prediction for {low.isna().sum()} more series"
+    width = f"; median of high over low: {widths.median():.2g}" if len(widths) else ""
+    print(f"{table['holds'].sum()} of {low.notna().sum()} predictions hold, {counts}{width}")

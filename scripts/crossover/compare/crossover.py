@@ -7,7 +7,7 @@ Missing times are not imputed, and crossovers are not extrapolated. See docs/exp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -180,52 +180,3 @@ def _edge_tie(advantages: Advantages, first: int, last: int, unsure: dict[str, A
 
 ESTIMATED = ("bracketed", "reversed", "edge_tie")
 """Statuses of crossovers with an interval or bracket, which may be open."""
-LEAST_SURE = ("no_accelerator", "incomplete", "undecided", "multiple", *ESTIMATED, "below_range", "above_range")
-"""All statuses, the least certain first."""
-DISAGREE = "estimates_disagree"
-
-
-def spanned(here: Crossover, there: Crossover, *, by_bracket: bool) -> Crossover:
-    """Merge two estimates of a crossover: the result is the less certain estimate (LEAST_SURE).
-
-    Its interval or, `by_bracket` as with single trials, its bracket is extended to cover both estimates, and is open
-    towards an estimate beyond the measured range. A side is significantly faster only where both estimates say so. If
-    they contradict each other, or leave no end known, the result is `undecided` with caveat DISAGREE.
-    """
-    statuses = {there.status, here.status}
-    disagreeing = Crossover("undecided", caveat=DISAGREE)
-    if len(statuses) > 1 and ("reversed" in statuses or statuses == {"below_range", "above_range"}):
-        return replace(disagreeing, bracket=here.bracket, roots=here.roots)
-    base = min(here, there, key=lambda crossover: LEAST_SURE.index(crossover.status))
-    base = replace(
-        base,
-        slower_up_to=_further(min, here.slower_up_to, there.slower_up_to),
-        faster_from=_further(max, here.faster_from, there.faster_from),
-        sure=None
-        if here.sure is None or there.sure is None
-        else (min(here.sure[0], there.sure[0]), max(here.sure[1], there.sure[1])),
-    )
-    if base.status == "undecided" and len(statuses) > 1:
-        return replace(base, caveat=DISAGREE, caveat_at=())
-    unsure = tuple(sorted({*there.caveat_at, *here.caveat_at}))
-    if unsure and base.status in ("edge_tie", "below_range", "above_range"):
-        base = replace(base, caveat="unsure_sizes", caveat_at=unsure)
-    if base.status not in ESTIMATED:
-        return base
-    ends = [ends_of(crossover, by_bracket=by_bracket) for crossover in (there, here)]
-    low, high = min(low for low, _ in ends) or None, max(high for _, high in ends)
-    span = low, None if math.isinf(high) else high
-    base = replace(base, bracket=span) if by_bracket else replace(base, low=span[0], high=span[1])
-    return base if span != (None, None) else replace(disagreeing, bracket=base.bracket, roots=base.roots)
-
-
-def _further(choose: Callable[[float, float], float], here: float | None, there: float | None) -> float | None:
-    return None if here is None or there is None else choose(here, there)
-
-
-def ends_of(crossover: Crossover, *, by_bracket: bool) -> tuple[float, float]:
-    """The ends of the interval or bracket; 0 or infinity for an end that is open or beyond the measured range."""
-    if crossover.status in ESTIMATED:
-        low, high = (crossover.bracket or (None, None)) if by_bracket else (crossover.low, crossover.high)
-        return low or 0, high or math.inf
-    return (0, 0) if crossover.status == "below_range" else (math.inf, math.inf)

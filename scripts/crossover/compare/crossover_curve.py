@@ -57,6 +57,8 @@ class Advantages:
     shared: SampleMean = WITHOUT_ERROR
     """Mean of the contender if it is the same cell at every size, else WITHOUT_ERROR. Its error is common to all sizes,
     so `variance` and `fourth` exclude it."""
+    deviation: float | Floats = 0.0
+    """Standard deviation of an error of `mean` that all sizes share and trials do not show, as of predicted times."""
     together: int = 1
     """Number of comparisons for which the significant signs are corrected, of which this series is one."""
 
@@ -78,7 +80,7 @@ class Advantages:
 
     def significance_errors(self) -> Floats:
         """The smallest |L| at each size that is significant."""
-        return self.errors(self.variance, self.fourth, self.together * self._tests, 1 - 2 * MOST_WRONG)
+        return self.errors(self._all_variance, self.fourth, self.together * self._tests, 1 - 2 * MOST_WRONG)
 
     def p_value(self) -> float:
         """The p-value of the hypothesis that the sides do not differ at any size, as tested by `sure_signs`.
@@ -87,8 +89,12 @@ class Advantages:
         """
         if not (len(self.sizes) and self.has_intervals):
             return math.nan
-        of_sizes = p_values(self.mean, self.variance + self.shared.variance, self.fourth + self.shared.fourth)
+        of_sizes = p_values(self.mean, self._all_variance + self.shared.variance, self.fourth + self.shared.fourth)
         return min(1.0, self._tests * float(np.nanmin(of_sizes)))
+
+    @property
+    def _all_variance(self) -> Floats:
+        return self.variance + np.square(self.deviation)
 
     @property
     def _tests(self) -> int:
@@ -110,12 +116,14 @@ def advantages_of_table(
     constant: bool = False,
     x: str = "size",
     cost: str = "step_time_s",
+    spread: SampleMean | None = None,
 ) -> Advantages:
     """The contender's advantage in column `cost` over column `x`, which is the size below.
 
     `trials` also has the columns side and trial; rows of one trial share a process and count once. A cost is NaN if a
     trial has none, and `resolution` is a share of it (`crossover.compare.intervals.RESOLUTIONS`). With `constant`,
-    the contender has the same trials at every size. A size is used if both sides have a cost there.
+    the contender has the same trials at every size. A size is used if both sides have a cost there. `spread` has the
+    variance of a single trial of the baseline.
 
     Raises ValueError for a size that is unknown, infinite or not above 0.
     """
@@ -132,7 +140,7 @@ def advantages_of_table(
             of_side = logs_at.setdefault(size, {baseline: {}, contender: {}})[side]
             of_side.setdefault(trial, []).extend([] if math.isnan(log) else [log])
     cells = {size: (_means(sides[baseline]), _means(sides[contender])) for size, sides in sorted(logs_at.items())}
-    return advantages_of_cells(cells, resolution, constant=constant)
+    return advantages_of_cells(cells, resolution, constant=constant, spread=spread)
 
 
 def _means(trials: Mapping[Any, Sequence[float]]) -> Floats:
@@ -141,7 +149,11 @@ def _means(trials: Mapping[Any, Sequence[float]]) -> Floats:
 
 
 def advantages_of_cells(
-    cells: Mapping[float, tuple[Floats, Floats]], resolution: float = CLOCK_RESOLUTION, *, constant: bool = False
+    cells: Mapping[float, tuple[Floats, Floats]],
+    resolution: float = CLOCK_RESOLUTION,
+    *,
+    constant: bool = False,
+    spread: SampleMean | None = None,
 ) -> Advantages:
     """The advantages from ln(seconds) of the baseline's and the contender's trials, by size in ascending order."""
     complete = {size: sides for size, sides in cells.items() if all(map(len, sides))}
@@ -151,7 +163,13 @@ def advantages_of_cells(
     shared = contender[0] if constant and contender else WITHOUT_ERROR
     # A constant contender's error is common to all sizes.
     fixed = [SampleMean(shared.mean, 0.0, 1)] * len(contender)
-    sides = with_shared_spread(baseline, resolution), fixed if constant else with_shared_spread(contender, resolution)
+    repeated = with_shared_spread(baseline, resolution)
+    if spread is not None:
+        singles = [SampleMean(cell.mean, spread.variance, spread.freedom) for cell in baseline]
+        repeated = [
+            new if cell.freedom else single for cell, new, single in zip(baseline, repeated, singles, strict=True)
+        ]
+    sides = repeated, fixed if constant else with_shared_spread(contender, resolution)
     differences = [baseline_log - contender_log for baseline_log, contender_log in zip(*sides, strict=True)]
     rows = [(difference.mean, difference.variance, difference.fourth) for difference in differences]
     mean, variance, fourth = np.array(rows, float).reshape(-1, 3).T
@@ -178,18 +196,19 @@ class Curve:
     def excess(self, gap: int, share: Floats) -> Floats:
         """|L~| minus its error, at shares of the way through a gap; at most 0 within the 95 % set.
 
-        The error is t x se plus the bend. se and its degrees of freedom are those of a point on the straight line
-        between both ends of the gap. The bend is the distance of L~ from that line or, if larger, from `_kinked`.
-        Between the ends of a stair it is infinite.
+        The error is t x se plus the bend. se, which includes `deviation`, and its degrees of freedom are those of a
+        point on the straight line between both ends of the gap. The bend is the distance of L~ from that line or, if
+        larger, from `_kinked`. Between the ends of a stair it is infinite.
         """
         advantages = self.advantages
-        (low, high), (v_low, v_high), (f_low, f_high) = (
-            values[gap : gap + 2] for values in (advantages.mean, advantages.variance, advantages.fourth)
+        (low, high), (v_low, v_high), (f_low, f_high), (d_low, d_high) = (
+            np.broadcast_to(values, advantages.mean.shape)[gap : gap + 2]
+            for values in (advantages.mean, advantages.variance, advantages.fourth, advantages.deviation)
         )
         start, end = self.log_sizes[gap : gap + 2]
         value = self.smooth(start + share * (end - start))
         line = (1 - share) * low + share * high
-        variance = _weighed(v_low, v_high, share, 2)
+        variance = _weighed(v_low, v_high, share, 2) + np.square((1 - share) * d_low + share * d_high)
         trials = advantages.errors(variance, _weighed(f_low, f_high, share, 4))
         bend = np.maximum(np.abs(value - line), np.abs(value - self._kinked(gap, share, line)))
         if self.is_stair(gap):

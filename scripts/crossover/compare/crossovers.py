@@ -79,6 +79,10 @@ def _row(pairing: Pairing, cost: str, together: int) -> dict[str, Any]:
         "baseline_name": _device_name(trials, pairing.baseline_machine, baseline_device),
         "contender_name": _device_name(trials, pairing.series["machine"], pairing.device),
     }
+    if prediction := pairing.prediction:
+        shares = pairing.by_x(prediction.host_share, x_axis)
+        row["host_slowdown"] = prediction.slowdown
+        row["host_share"] = Interpolation([*shares], [*shares.values()])(crossover.size)
     to_size, to_parameters = Interpolation(x, trials["size"]), Interpolation(x, trials["parameters"])
     for end in ENDS if X_AXES[x_axis] == "size" else ():
         row[f"crossover_size{end}"] = to_size(row[f"crossover{end}"])

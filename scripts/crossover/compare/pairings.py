@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property
 from itertools import compress
 from typing import Any
 
@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from crossover.compare.cells import SECONDS_PER_HOUR, hourly_price, numbers_of
-from crossover.compare.crossover import Crossover, crossover_of, spanned
+from crossover.compare.crossover import Crossover, crossover_of
 from crossover.compare.crossover_curve import Advantages, advantages_of_table
-from crossover.compare.intervals import CLOCK_RESOLUTION, RESOLUTIONS
+from crossover.compare.intervals import CLOCK_RESOLUTION, RESOLUTIONS, SampleMean
 from crossover.compare.payback import startups_of
 from crossover.config.studies import Cell
 from crossover.config.study import Epochs, steps_of_run
@@ -46,6 +46,20 @@ REFERENCE = "reference"
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """What the contender's times rest on if they are predicted for a host on which it was not measured."""
+
+    slowdown: float
+    """Time of framework work on this host over that on the contender's own."""
+    deviation: Mapping[float, float]
+    """Standard deviation of the error of ln(time), by point."""
+    host_share: Mapping[float, float]
+    """The host's share of a predicted step, by point; above 0."""
+    spread: SampleMean | None
+    """With the variance of ln(time) of a single trial on the CPU of the contender's own host; None if unknown."""
+
+
+@dataclass(frozen=True)
 class Pairing:
     """Two sides of a series."""
 
@@ -67,8 +81,7 @@ class Pairing:
     """One of `X_AXES`."""
     other_machine: str | None = None
     """The baseline's machine; None if it is that of the series."""
-    others: tuple[Pairing, ...] = ()
-    """Further estimates of the same crossovers, which differ only in the costs of their trials."""
+    prediction: Prediction | None = None
     has_crossovers: bool = True
     """False for a pair that has ratios only."""
     second_axis: bool = False
@@ -106,7 +119,7 @@ class Pairing:
     def advantages(self, cost: str, x: str) -> Advantages:
         """The contender's advantage in one of COSTS, over column `x` of the trials."""
         if (cost, x) not in self._advantages:
-            self._advantages[cost, x] = advantages_of_table(
+            advantages = advantages_of_table(
                 self.trials,
                 self.baseline,
                 self.contender or "accelerator",
@@ -114,7 +127,12 @@ class Pairing:
                 constant=self.x_axis == CPU_THREADS,
                 x=x,
                 cost=cost,
+                spread=self.prediction.spread if self.prediction else None,
             )
+            if self.prediction:
+                deviations = self.by_x(self.prediction.deviation, x)
+                advantages = replace(advantages, deviation=np.array([deviations[size] for size in advantages.sizes]))
+            self._advantages[cost, x] = advantages
         return self._advantages[cost, x]
 
     @cached_property
@@ -122,9 +140,9 @@ class Pairing:
         """What `advantages` returned before: ratios, crossovers and corrections ask for the same."""
         return {}
 
-    @property
-    def _estimates(self) -> tuple[Pairing, ...]:
-        return (self, *self.others)
+    def by_x(self, values: Mapping[float, float], x: str) -> dict[float, float]:
+        """Values by point, by column `x` of the trials instead."""
+        return {size: values[point] for size, point in zip(self.trials[x], self.trials[self.along], strict=True)}
 
     @property
     def costs(self) -> list[str]:
@@ -137,22 +155,18 @@ class Pairing:
         ]
 
     def crossover(self, cost: str, x: str, together: int = 1) -> Crossover:
-        """The crossover in one of COSTS over column `x` of the trials, covering all estimates.
-
-        `together` is as for `Advantages`.
-        """
+        """The crossover in one of COSTS over column `x` of the trials; `together` is as for `Advantages`."""
         if self.contender is None:
             return Crossover("no_accelerator")
-        crossovers = [crossover_of(replace(each.advantages(cost, x), together=together)) for each in self._estimates]
-        return reduce(partial(spanned, by_bracket=self.least_trials(cost) == 1), crossovers)
+        return crossover_of(replace(self.advantages(cost, x), together=together))
 
     def p_value(self, cost: str) -> float | None:
-        """The p-value of the hypothesis that the sides do not differ anywhere, from the estimate that differs least.
+        """The p-value of the hypothesis that the sides do not differ anywhere.
 
         It is NaN if there are no intervals, and None if no size has a cost on both sides.
         """
-        of_estimates = [estimate.advantages(cost, self.x_axis) for estimate in self._estimates]
-        return max((advantages.p_value() for advantages in of_estimates if len(advantages.sizes)), default=None)
+        advantages = self.advantages(cost, self.x_axis)
+        return advantages.p_value() if len(advantages.sizes) else None
 
     def least_trials(self, cost: str) -> int:
         """The smallest number of trials with a cost, of a side at a point; 0 without any."""

@@ -24,6 +24,7 @@ class Times(NamedTuple):
 
     steps: SampleMean
     """ln(seconds per step)."""
+    trials: int
     jobs: RunCosts
     """The trials with a known start-up."""
     parameters: float
@@ -77,6 +78,7 @@ def _cells(measurements: pd.DataFrame, means: MeansOfCells) -> dict[Cell, Times]
         if len(ok):
             cells[key] = Times(
                 means[cell_key(key.values)]["time"],
+                len(ok),
                 RunCosts(startups_s[started].tolist(), times_s[started].tolist()),
                 np.fmax.reduce(counts[rows]),
                 int(count) if is_cpu(key.device) and not np.isnan(count) else None,
@@ -87,7 +89,7 @@ def _cells(measurements: pd.DataFrame, means: MeansOfCells) -> dict[Cell, Times]
 def _comparison(contender: Times, baseline: Times) -> dict[str, Any]:
     return {
         **columns_of(ratio_of(contender.steps, baseline.steps), "ratio{}"),
-        "trials": 1 + min(contender.steps.freedom, baseline.steps.freedom),
+        "trials": min(contender.trials, baseline.trials),
         "baseline_s": math.exp(baseline.steps.mean),
         "contender_s": math.exp(contender.steps.mean),
     }

@@ -320,17 +320,15 @@ def _why(tables: RunTables, answers: Sequence[Answer]) -> dict[str, Any] | None:
 
 
 def _references(tables: RunTables, answers: Sequence[Answer]) -> list[dict[str, Any]]:
-    """The facts about each reference; `pace` compares this CPU with its CPU, if an answer rests on that."""
-    paces = {
-        answer.machine: interval_of(vars(answer), "pace{}")
-        for answer in answers
-        if isinstance(answer, Reference) and answer.pace is not None
-    }
+    """The facts about each reference; `slowdown` compares this CPU with its CPU, if an answer rests on that."""
+    slowdowns = {answer.machine: answer.host_slowdown for answer in answers if isinstance(answer, Reference)}
     references: dict[tuple[Any, ...], dict[str, Any]] = {}
     for facts in facts_of(tables.reference_cells).values():
         uncommitted = str(facts.code_version).endswith(DIRTY)
         identity = (facts.device_name, facts.physical_cores, facts.measured_on, facts.torch_version, uncommitted)
-        references.setdefault(identity, asdict(facts) | {"uncommitted": uncommitted, "pace": paces.get(facts.name)})
+        references.setdefault(
+            identity, asdict(facts) | {"uncommitted": uncommitted, "slowdown": slowdowns.get(facts.name)}
+        )
     return list(references.values())
 
 

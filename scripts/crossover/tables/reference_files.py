@@ -35,6 +35,9 @@ KEPT = (
 )
 """The columns of a trial that a comparison needs."""
 
+ALSO_EXPORTED = ("device_busy_s", "spent_s", "first_step_s")
+"""Further columns: the device's part of a step, and start-up. References of older versions lack them."""
+
 KEPT_OF_ROOFS = ["device", "roof", "precision", "working_set_bytes", "value", "lowest", "highest", "unit"]
 
 OF_CELLS = {"above_roof", "drift"}
@@ -110,7 +113,7 @@ class Reference:
 
     facts: Facts
     trials: pd.DataFrame
-    """One row per trial with all columns of measurements, of which only KEPT and `machine` have values."""
+    """One row per trial with all columns of measurements, of which `machine`, KEPT and ALSO_EXPORTED have values."""
     roofs: pd.DataFrame = field(default_factory=partial(table_of, "roofs"))
     """Table `roofs` for its accelerator and, unless exported by an older version, its CPU; empty without roofs."""
 
@@ -192,7 +195,7 @@ def write_reference(
         **{key: host[key] for key in ("torch_version", "python_version", "operating_system", "code_version")},
     )
     trials = folder / TRIALS_FILE
-    table = valid[list(KEPT)].sort_values(list(KEPT[: KEPT.index("status")])).reset_index(drop=True)
+    table = valid[[*KEPT, *ALSO_EXPORTED]].sort_values(list(KEPT[: KEPT.index("status")])).reset_index(drop=True)
     with atomic_path(trials) as temporary:
         table.to_parquet(temporary, compression="zstd", index=False)
     if (size := trials.stat().st_size) > LARGEST_BYTES:

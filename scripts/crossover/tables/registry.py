@@ -43,8 +43,6 @@ CAVEATS = {
     "may_cross_again": "the sides may cross once more; more trials are needed to decide (`caveat_at`)",
     "may_cross_back": "the sides may cross and cross back; more trials are needed to decide (`caveat_at`)",
     "unsure_sizes": "no significant difference at some sizes (`caveat_at`)",
-    "estimates_disagree": "with a GPU measured elsewhere, its times as measured and as scaled to this CPU contradict "
-    "each other",
     "baseline_unknown": "the baseline has times but not this cost, for example for lack of a price",
     "contender_unknown": "the contender has times but not this cost, for example for lack of a price",
 }
@@ -337,6 +335,10 @@ RATIOS = _axes([*SERIES_AXES, "size"]) | {
         ends="end of the 95 % interval of `{}` over trials, on its own; sentences are corrected for all comparisons of "
         "a study; empty with one trial",
     ),
+    "deviation": Column(
+        "standard deviation of ln(`ratio`) beyond that between trials, which the interval includes, if the contender's "
+        "time is predicted for this CPU (pair `reference`)"
+    ),
     "trials": _count("number of ok trials of the side with fewer"),
     "baseline_s": Column("step time of the baseline", "s"),
     "contender_s": Column("step time of the contender; for pair `bound` its minimum", "s"),
@@ -404,6 +406,10 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     **_estimate("crossover_parameters{}", "the crossover in parameters, interpolated", ends=END_OF_SET),
     "roots": _many("all points on the x axis at which the sides cross"),
     "trials": _count("smallest number of trials with this cost, over both sides and all points"),
+    "host_share": Column("predicted for this CPU: the host's share of the contender's step at the crossover"),
+    "host_slowdown": Column(
+        "predicted for this CPU: its time for framework work over that of the contender's own host"
+    ),
     "size_name": _text("what the size axis counts"),
     "baseline_name": _text("name of the baseline's device"),
     "contender_name": _text("name of the contender's device"),
@@ -547,6 +553,7 @@ ORIGINS = {
     "study": "a cell of the study's grid, which figures and answers are about",
     "candidates": "a cell that only the study's `candidates` add, so that devices are compared at their best",
     "reference": "a cell of a machine measured elsewhere that matches a cell of this machine",
+    "predicted": "a cell of `reference` on an accelerator, with its times as predicted beside this CPU",
     "search": "a search for the largest batch of a cell, of which `batch_size` is empty",
 }
 

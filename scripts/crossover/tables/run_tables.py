@@ -38,6 +38,7 @@ class RunTables:
     )
     candidate_cells: pd.DataFrame = field(kw_only=True)
     reference_cells: pd.DataFrame = field(kw_only=True)
+    predicted_cells: pd.DataFrame = field(kw_only=True)
     searched_cells: pd.DataFrame = field(kw_only=True)
     ratios: pd.DataFrame = _table(registry.RATIOS, "a pair of cells: the speed-up of one over the other")
     crossovers: pd.DataFrame = _table(registry.CROSSOVERS, "a series, pair of sides and cost, with their crossover")
@@ -81,6 +82,7 @@ CELLS_OF = {
     "study": "cells",
     "candidates": "candidate_cells",
     "reference": "reference_cells",
+    "predicted": "predicted_cells",
     "search": "searched_cells",
 }
 """The field of RunTables with the cells of each origin."""

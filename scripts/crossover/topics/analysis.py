@@ -78,7 +78,9 @@ def analyse(
     compared = _in_rows_of_planes(all_compared.loc[trials.index], studies)
     pairs = [*pairings(compared, x_axes, prices, runs)]
     at_best = [*best_series(all_compared, candidates, x_axes)]
-    ratios_there, pairs_there = compared_with_references(compared, trials_there, x_axes, means, prices)
+    ratios_there, pairs_there, predicted_cells = compared_with_references(
+        compared, trials_there, x_axes, means, references, roofs=roofs, prices=prices
+    )
     crossing = [*pairs, *chain(*(series.pairings() for series in at_best)), *pairs_there]
     crossing += _along_second_axes(compared, studies)
     idle = studies_with_idle_size(trials)
@@ -103,6 +105,7 @@ def analyse(
         cells=with_cell_columns(with_bottlenecks(cells, trials), standings, CANDIDATES),
         candidate_cells=with_cell_columns(summarise(added, means, origin="candidates"), standings, CANDIDATES),
         reference_cells=reference_cells,
+        predicted_cells=predicted_cells,
         searched_cells=searches,
         quality=quality_table(trainings, classes),
         means=means,

@@ -72,6 +72,10 @@ class Answer:
         """The notes of this kind, such as its interval."""
         return []
 
+    def basis(self) -> str:
+        """What the answer is based on, in one line, if it was not measured here; else empty."""
+        return ""
+
     def in_cost(self) -> str:
         """The cost in which sides are compared, unless it is the time of a step."""
         return ""

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from crossover.compare.intervals import Interval, columns_of
-from crossover.compare.pairings import REFERENCE
 from crossover.config.claim_forms import OURS, CrossoverBetween
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.models import DEFAULT_BATCH_SIZE
@@ -34,13 +32,11 @@ from crossover.topics.plane import plane_answers
 from crossover.topics.quality.answers import quality_answer
 from crossover.topics.ranking.answers import Ranking, ranking_answers
 from crossover.topics.references.answers import (
-    Reference,
     bound_answers,
     elsewhere_answers,
     reference_answers,
     set_up_answers,
 )
-from crossover.topics.references.table import host_paces
 from crossover.topics.wording import points_text
 
 
@@ -107,22 +103,18 @@ def answers_of(
     `studies` maps names to studies, `together` to the number of comparisons for which each
     one is corrected. `currency` is that of prices.
     """
-    x_axes = {name: study.x_axis for name, study in studies.items()}
-    paces = host_paces(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axes)
     answers = [
         replace(answer, study=name, corrected_for=together[name], caveats=by_importance(answer.caveats))
         for name, study in studies.items()
         for answer in _study_answers(by_relevance(tables.of_study(name), study), study, together[name])
     ]
     fullest = max((one for one in answers if isinstance(one, Memory)), key=lambda one: one.fullness, default=None)
-    completed = [_completed(replace(one, main=one.main or one is fullest), paces, currency) for one in answers]
+    completed = [_completed(replace(one, main=one.main or one is fullest), currency) for one in answers]
     return table_of("answers", [answer.row() for answer in completed])
 
 
-def _completed(answer: Answer, paces: Mapping[str, Interval], currency: str | None) -> Answer:
-    """The answer with what is known of the whole run: the pace of this CPU beside others, and the currency."""
-    if isinstance(answer, Reference) and answer.machine in paces:
-        return replace(answer, **columns_of(paces[answer.machine], "pace{}"))
+def _completed(answer: Answer, currency: str | None) -> Answer:
+    """The answer with the currency of the run."""
     return replace(answer, currency=currency) if isinstance(answer, Ranking) else answer
 
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from crossover.compare.crossover import DISAGREE
 from crossover.config.study import Epochs, steps_of_run
 from crossover.config.words import series_axes
 from crossover.tables.frames import headline_rows, records
@@ -213,7 +212,7 @@ class Crossover(Answer):
         return f"{run}{lead}{SUMMED[self.status]}"
 
     def details(self) -> list[str]:
-        undecided = self.status in ("edge_tie", "undecided") and self.reason != DISAGREE
+        undecided = self.status in ("edge_tie", "undecided")
         decide = ["more trials, or a quieter machine, may decide"] if undecided else []
         return [*self._interval(), *self.where(), *decide]
 

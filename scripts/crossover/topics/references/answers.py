@@ -11,7 +11,7 @@ from typing import Any, Self
 import pandas as pd
 
 from crossover.compare.cells import cell_key
-from crossover.compare.crossover import DISAGREE, ESTIMATED
+from crossover.compare.crossover import ESTIMATED
 from crossover.compare.intervals import INCONCLUSIVE, SampleMean
 from crossover.compare.pairings import REFERENCE
 from crossover.config.words import BASELINE, is_cpu, series_axes
@@ -20,15 +20,14 @@ from crossover.tables.labels import axis_label, machine_side, name_by, product_f
 from crossover.tables.reference_files import facts_of
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
-from crossover.text import number_text
+from crossover.text import number_text, share_text
 from crossover.topics.answer import Answer, Comparison, at_most
 from crossover.topics.bottlenecks.bounds import HIGHEST_TOLD, LAUNCH
 from crossover.topics.bottlenecks.bounds import PAIR as BOUND
 from crossover.topics.caveats import basis, compared_ratio, flags_of
 from crossover.topics.crossovers.answers import CROSSED, IS, LEADS, WOULD, Crossover, Ends
-from crossover.topics.crossovers.sides import caveats_of_series, crossover_fields, reach_of, speedups_of
-from crossover.topics.references.table import NORMAL_QUANTILE, host_factors, speedup_spread
-from crossover.topics.wording import capitalised, point_of, position_text, range_text, span_text
+from crossover.topics.crossovers.sides import caveats_of_series, crossover_fields, reach_of
+from crossover.topics.wording import capitalised, interval_text, point_of, position_text, range_text, span_text
 
 THIS_CPU = "this CPU"
 """The side with which GPUs measured elsewhere are compared."""
@@ -36,19 +35,16 @@ THIS_CPU = "this CPU"
 
 @dataclass(frozen=True, kw_only=True)
 class Reference(Crossover):
-    """The estimated crossover of a GPU measured elsewhere with this CPU.
-
-    Its speed-ups span those by its times as measured and as scaled to this CPU, on hosts that differ.
-    """
+    """The crossover with this CPU that is predicted for a GPU measured elsewhere."""
 
     kind = "reference"
     in_sentence = (*Crossover.in_sentence, "reason", "open_ends")
 
     measured_on: str
-    pace: float | None = None
-    """Time of small steps on this CPU over their time on the other machine's CPU, over all studies."""
-    pace_low: float | None = None
-    pace_high: float | None = None
+    host_slowdown: float | None = None
+    """Time of framework work on this CPU over that on the GPU's own."""
+    host_share: float | None = None
+    """The host's share of a step at the crossover."""
 
     @property
     def known_ends(self) -> Ends:
@@ -68,13 +64,17 @@ class Reference(Crossover):
         return low is None, high is None
 
     @property
+    def has_interval(self) -> bool:
+        return self.crossover_low is not None or self.crossover_high is not None
+
+    @property
     def is_one_sided(self) -> bool:
         """Whether it names a side that is ahead at the 95 % level, without an interval."""
-        if self.trials == 1 or (self.status == "edge_tie" and self.reach is None):
+        if self.status == "edge_tie" and self.reach is None:
             return False
         if self.status in CROSSED:
-            return self.known_ends.count(None) == 1
-        return self.status in ("below_range", "above_range", "edge_tie")
+            return self.has_interval and self.known_ends.count(None) == 1
+        return self.status in ("below_range", "above_range", "edge_tie") and self.trials != 1
 
     @property
     def gpu(self) -> str:
@@ -84,13 +84,14 @@ class Reference(Crossover):
         return capitalised(self._estimate([self.crossover] if self.crossover is not None else []))
 
     def _estimate(self, crossovers: Sequence[float]) -> str:
-        would = f"{self.gpu} {WOULD.get(self.cost, '')} than {THIS_CPU}"
-        untold = f"this run cannot tell whether {would}"
+        faster = f"{self.gpu} {WOULD.get(self.cost, '')}"
+        untold = f"this run cannot tell whether {faster} than {THIS_CPU}"
         low, high = self.known_ends
         if self.status in CROSSED:
             below, above = (THIS_CPU, self.gpu) if self.status == "bracketed" else (self.gpu, THIS_CPU)
             if low is not None and high is not None:
-                return f"{would} {self._direction()} about {range_text(crossovers, self.unit)}"
+                interval = f" ({interval_text([low, high], self.unit)})" if len(crossovers) == 1 else ""
+                return f"{faster} {self._direction()} about {range_text(crossovers, self.unit)}{interval}"
             if high is not None:
                 return self._lead_from(above, high)
             return untold if low is None else self._lead_up_to(below, low)
@@ -99,11 +100,6 @@ class Reference(Crossover):
         if self.status == "edge_tie" and self.reach is not None:
             lead = self._lead_from if low is None else self._lead_up_to
             return lead(self.winner, self.reach)
-        if self.reason == DISAGREE and self.reach is not None:
-            ends = [number_text(self._known(end)) for end in (self.ratio_low, self.ratio_high)]
-            at = f"at {position_text(self.reach, self.unit)}, they range from {ends[0]} to {ends[1]} times the speed of"
-            contradict = "since estimates of it contradict each other"
-            return f"this run cannot tell from where {would}, {contradict}: {at} {THIS_CPU}"
         return untold if self.status in ("edge_tie", "undecided") else self.crossing()
 
     def _lead(self, side: str, where: str, open_side: str = "") -> str:
@@ -129,20 +125,25 @@ class Reference(Crossover):
         if strongest is not None:
             end = f"{'from' if low is None else 'up to'} {position_text(strongest, self.unit)}"
             return f"{text}; in one series, {end}"
-        if low is not None and high is not None and self.status in CROSSED:
+        if low is not None and high is not None and self.status in CROSSED and len(alike) > 1:
             return f"{text}, by series (intervals within {range_text([low, high], self.unit)})"
         return text
 
-    def _interval(self) -> list[str]:
-        return super()._interval() if None not in self.known_ends else []
+    def details(self) -> list[str]:
+        is_two_sided = self.status in CROSSED and None not in self.known_ends
+        confidence = "95 % CI" if is_two_sided and self.has_interval else "95 % confidence" if self.is_one_sided else ""
+        undecided = self.status in ("edge_tie", "undecided")
+        decide = ["more trials, or a quieter machine, may decide"] if undecided else []
+        return [*([confidence] if confidence else []), *self.where(), *decide]
 
-    def significant_signs(self) -> list[str]:
-        return []
-
-    def where(self) -> list[str]:
-        confidence = ["95 % confidence"] if self.is_one_sided else []
-        source = f"estimated from its times elsewhere ({self.measured_on}) and {THIS_CPU}"
-        return [*super().where(), *confidence, source]
+    def basis(self) -> str:
+        """What the estimate is based on."""
+        source = f"Estimated from the steps of {self.gpu} elsewhere ({self.measured_on})"
+        if self.host_slowdown is None:
+            return source
+        scaled = f"which takes {number_text(self.host_slowdown)} times as long on this CPU"
+        share = f"at the crossover, {share_text(self.host_share)} of a step is" if self.host_share else "they include"
+        return f"{source}: {share} work of the host, {scaled}"
 
 
 SPANNED: dict[str, Any] = {"smallest": min, "largest": max, "ratio_low": min, "ratio_high": max}
@@ -174,7 +175,7 @@ def _weakest(estimates: Sequence[Reference]) -> tuple[Reference, float | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class Elsewhere(Comparison):
-    """How fast a GPU was elsewhere, beside its own CPU, over this CPU, at the largest point of a series."""
+    """How fast a GPU measured elsewhere is predicted to be beside this CPU, at the largest point of a series."""
 
     kind = "elsewhere"
 
@@ -182,30 +183,22 @@ class Elsewhere(Comparison):
     unit: str
     measured_on: str
 
-    @property
-    def _verb(self) -> str:
-        return f"{capitalised(self.winner)} {'is' if self.winner == THIS_CPU else 'was'}"
-
     def sentence(self) -> str:
         place = position_text(self.x, self.unit)
         if self.status == INCONCLUSIVE:
             gpu = self.loser if self.winner == THIS_CPU else self.winner
-            most = at_most([self.detectable])
-            return f"No significant difference between {gpu} in its own host and this CPU at {place}{most}"
-        times = f"{number_text(self.ratio)}x as fast as"
-        if self.winner == THIS_CPU:
-            return f"This CPU is {times} {self.loser} in its own host at {place}"
-        return f"{capitalised(self.winner)} in its own host was {times} {self.loser} at {place}"
+            return f"No significant difference between {gpu} and this CPU at {place}{at_most([self.detectable])}"
+        return f"{self._as_fast([self])} at {place}"
 
     def summary_of(self, alike: Sequence[Self]) -> str:
-        return f"{self._verb} {self.ratios_text(alike)}x as fast as {self.loser} at the largest {point_of(self.unit)}"
+        return f"{self._as_fast(alike)} at the largest {point_of(self.unit)}"
+
+    def _as_fast(self, alike: Sequence[Self]) -> str:
+        verb = "is" if self.winner == THIS_CPU else "would be"
+        return f"{capitalised(self.winner)} {verb} {self.ratios_text(alike)}x as fast as {self.loser}"
 
     def details(self) -> list[str]:
-        beside = f"measured beside its own CPU, {self.measured_on}"
-        if self.ratio_low is None or self.ratio_high is None or self.status == INCONCLUSIVE:
-            return [beside]
-        interval = span_text([self.ratio_low, self.ratio_high], number_text)
-        return [f"95 % CI {interval}, allowing for other hosts", beside]
+        return [*super().details(), f"estimated from its times elsewhere, {self.measured_on}"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,47 +261,23 @@ def reference_answers(tables: RunTables, x_axis: str) -> list[Reference]:
     """Answers on crossovers of each reference's GPU with this CPU."""
     varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
     crossovers = tables.crossovers[tables.crossovers["pair"] == REFERENCE]
-    factors = host_factors(tables.ratios[tables.ratios["pair"] == REFERENCE], x_axis)
-    return [_reference_answer(row, tables, varied_axes, factors) for row in records(crossovers)]
+    return [_reference_answer(row, tables, varied_axes) for row in records(crossovers)]
 
 
-def _reference_answer(
-    row: dict[str, Any],
-    tables: RunTables,
-    varied_axes: Sequence[str],
-    factors: Mapping[tuple[object, ...], float],
-) -> Reference:
+def _reference_answer(row: dict[str, Any], tables: RunTables, varied_axes: Sequence[str]) -> Reference:
     gpu = with_article(product_family(row["contender_name"]))
     columns = crossover_fields(row, gpu, THIS_CPU)
-    factor = factors.get(tuple(row[axis] for axis in series_axes(row["x_axis"])), 1.0)
     about = {
         **columns,
         "caveats": columns["caveats"] + caveats_of_series(row, tables),
         "main": row["cost"] == "time" or row["status"] != "incomplete",
         "series": name_by(row, varied_axes),
         "measured_on": facts_of(tables.reference_cells)[row["machine"]].measured_on,
-        **_speedups_of_both_estimates(row, tables, gpu, factor),
+        "host_slowdown": row["host_slowdown"],
+        "host_share": row["host_share"],
+        **reach_of(row, tables, gpu, THIS_CPU),
     }
     return Reference(**about)
-
-
-def _speedups_of_both_estimates(row: dict[str, Any], tables: RunTables, gpu: str, factor: float) -> dict[str, Any]:
-    """`reach_of` with speed-ups that span all estimates: of times as measured and scaled by `factor`, on other hosts.
-
-    If the estimates disagree, the speed-ups are those at the largest point.
-    """
-    columns = reach_of(row, tables, gpu, THIS_CPU)
-    if row["caveat"] == DISAGREE and columns:
-        ratio = float(speedups_of(row, tables)["ratio"].iloc[-1])
-        columns |= {"reach": columns["largest"], "ratio_low": ratio, "ratio_high": ratio}
-    if "ratio_low" not in columns:
-        return columns
-    slowdown = factor if columns.get("winner") != THIS_CPU else 1 / factor
-    hosts = math.exp(NORMAL_QUANTILE * speedup_spread(row["execution"]))
-    return columns | {
-        "ratio_low": columns["ratio_low"] / max(1.0, slowdown) / hosts,
-        "ratio_high": columns["ratio_high"] / min(1.0, slowdown) * hosts,
-    }
 
 
 def set_up_answers(tables: RunTables, x_axis: str) -> list[SetUp]:
@@ -341,16 +310,16 @@ def set_up_answers(tables: RunTables, x_axis: str) -> list[SetUp]:
 
 
 def elsewhere_answers(tables: RunTables, x_axis: str, together: int) -> list[Elsewhere]:
-    """How fast each product was elsewhere over this CPU, at the largest point of each series, as measured there.
+    """How fast each product is predicted to be over this CPU, at the largest point of each series.
 
-    The intervals allow for other hosts of its kind, and are corrected for `together` comparisons.
+    The intervals are corrected for `together` comparisons.
     """
     facts = facts_of(tables.reference_cells)
     varied_axes = varying(tables.cells, [axis for axis in series_axes(x_axis) if axis != "machine"])
     answers = []
-    for row, ratio, on_other_hosts in elsewhere_ratios(tables, x_axis):
+    for row, ratio in elsewhere_ratios(tables, x_axis):
         gpu, is_ahead = with_article(product_family(facts[row["machine"]].device_name)), ratio.mean >= 0
-        interval = ratio.exp_interval(together).widened(math.exp(on_other_hosts))
+        interval = ratio.exp_interval(together)
         answers.append(
             Elsewhere(
                 machine=row["machine"],
@@ -367,12 +336,8 @@ def elsewhere_answers(tables: RunTables, x_axis: str, together: int) -> list[Els
     return answers
 
 
-def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[dict[str, Any], SampleMean, float]]:
-    """For each series and product measured elsewhere: its row of table `ratios` at the largest point, and ln(ratio).
-
-    The third value is by how much ln(ratio) may differ on other hosts, as for an estimated crossover. It is added to
-    the half width of an interval.
-    """
+def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[dict[str, Any], SampleMean]]:
+    """For each series and product measured elsewhere: its row of table `ratios` at the largest point, and ln(ratio)."""
     ratios = tables.ratios[
         (tables.ratios["pair"] == REFERENCE) & (tables.ratios["contender"] != tables.ratios["machine"])
     ]
@@ -381,7 +346,7 @@ def elsewhere_ratios(tables: RunTables, x_axis: str) -> Iterator[tuple[dict[str,
     for _, line in with_x(ratios, x_axis).groupby([*axes, ratios["machine"].map(products)], sort=False):
         row = first_row(line.sort_values("x", kind="stable").tail(1))
         there, here = (tables.means[cell_key(cell)]["time"] for cell in records(_cells_of_both(row, tables)[CELL_AXES]))
-        yield row, here - there, NORMAL_QUANTILE * speedup_spread(row["execution"])
+        yield row, replace(here - there, mean=math.log(row["ratio"])).widened(row["deviation"])
 
 
 def _cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
