@@ -227,7 +227,7 @@
     const stroke = { stroke: look.colour, fill: "none" };
     const repeats = ({ row }) => (series.elsewhere || view.metric.key !== "step_time_s" ? [] : data.repeats?.[row.place] ?? []);
     const dotted = (point) => state.repeats && repeats(point).length > 1 && repeats(point).length <= MOST_DOTS;
-    const barred = points.filter((point) => point.low !== null && point.high !== null && !dotted(point) && !series.elsewhere);
+    const barred = points.filter((point) => point.low !== null && point.high !== null && !dotted(point) && (!series.elsewhere || data.elsewhere.estimated));
     const lost = series.points.filter(({ row }) => row.status !== "ok" && !page.pointOf(row, view.metric));
     const path = (view.places ? points : curvePoints(series, view.metric)).map(({ at, value }, rank) => `${rank ? "L" : "M"}${scale.x(at)},${scale.y(value)}`).join("");
     const dot = ({ at, value }) => ({ cx: scale.x(at), cy: scale.y(value) });

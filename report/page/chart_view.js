@@ -57,7 +57,7 @@
       const groupAxes = row.elsewhere ? apart.filter((axis) => axis !== "machine") : apart;
       const group = x ? named(row, groupAxes) : "";
       const pooled = overCores && isCpu(row);
-      const label = pooled ? allCores : row.elsewhere ? `${row.device_label} elsewhere` : row.device_label;
+      const label = pooled ? allCores : row.elsewhere ? `${row.device_label} ${page.data().elsewhere.estimated ? "(estimated)" : "elsewhere"}` : row.device_label;
       const key = [label, row.elsewhere ? row.machine : "", group].join("|");
       if (!byName.has(key)) {
         const setting = x ? named(row, groupAxes.filter((axis) => axis !== "machine")) : "";

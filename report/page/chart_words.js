@@ -37,8 +37,7 @@
     const points = nearestPoints(page.pointsOf(series, SPEEDUP), view.size);
     const isSingleTrial = points.some(({ low }) => low === null);
     const ends = [Math.min(...points.map(({ low }) => low)), Math.max(...points.map(({ high }) => high))];
-    // For a machine measured elsewhere, the ratio is to the CPU of that machine.
-    const interval = (convert) => (series.elsewhere ? "as measured" : isSingleTrial ? "single trial" : `95 % CI ${ends.map(convert).sort((first, second) => first - second).map(format.number).join(" to ")}`);
+    const interval = (convert) => (series.elsewhere && !data.elsewhere.estimated ? "as measured" : isSingleTrial ? "single trial" : `95 % CI ${ends.map(convert).sort((first, second) => first - second).map(format.number).join(" to ")}`);
     const crossover = view.steps ? null : crossoverAround(view, series);
     const ofRun = view.steps ? " in all, start-up included" : "";
     const [ahead, ...others] = points.map(({ row }) => row.ahead);
@@ -59,7 +58,7 @@
       const next = series.points.find((point) => point.at >= view.size);
       return `${name} ${next && next.row.status !== "ok" ? data.statuses[next.row.status] : "not measured there"}`;
     }
-    const [low, high] = at.measured && !series.elsewhere ? [at.low, at.high] : [null, null];
+    const [low, high] = at.measured && (!series.elsewhere || data.elsewhere.estimated) ? [at.low, at.high] : [null, null];
     return `${name} ${text(at.value)}${low !== null && high !== null ? ` (95 % CI ${text(low)} to ${text(high)})` : ""}`;
   }
 
@@ -86,8 +85,7 @@
     if (!view.metric) return "No cell of this study has a value to draw; the table of cells gives the reasons.";
     const place = page.placeText(view, view.size);
     if (view.metric === SPLIT) return `At ${place}: ${splitText(view)}.`;
-    // The CPU of a machine measured elsewhere is drawn, but not compared.
-    const groups = Map.groupBy(view.shown.filter((series) => !(series.elsewhere && series.device === "cpu")), ({ group }) => group);
+    const groups = Map.groupBy(view.shown, ({ group }) => group);
     const texts = [...groups].map(([group, lines]) => `${groups.size > 1 ? `${group}: ` : ""}${groupText(view, lines)}`);
     const range = () => format.places([view.sizes[0], view.sizes.at(-1)], view.x.title).join(" to ").replace(` ${view.x.title}`, "");
     const beyond = view.between && view.wantedSize !== view.size ? `Only ${format.withUnit(range(), view.x.title)} were measured. ` : "";

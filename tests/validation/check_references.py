@@ -23,7 +23,7 @@ from crossover.compare.pairings import XAxes, pairings
 from crossover.config.options import new_parser
 from crossover.config.words import HERE, is_cpu
 from crossover.errors import UserError
-from crossover.tables.frames import headline_rows, records, rows_with
+from crossover.tables.frames import headline_rows, records, rows_with, x_axes_of
 from crossover.tables.reference_files import Reference, read_reference, write_reference
 from crossover.tables.registry import SERIES_AXES
 from crossover.topics.references.table import agreeing, compared_with_references
@@ -44,19 +44,21 @@ def read_machine(folder: Path) -> Reference:
         return write_reference(tables[0], folder.resolve().name, None, Path(temporary), tables[1])
 
 
-def predictions(references: Sequence[Reference], x_axes: XAxes | None = None) -> pd.DataFrame:
+def predictions(
+    references: Sequence[Reference], x_axes: XAxes | None = None, cpu_trials: int | None = None
+) -> pd.DataFrame:
     """One row per series and ordered pair of machines, if the crossover on the second machine is DECIDED.
 
     `x_axes` has the x axis of studies; it is the size for others. `predicted_low` and `predicted_high` are the ends of
     the interval (with single trials, of the bracket): 0 or infinity for an open end, and both 0 or infinity if the
     crossover is predicted below or above all sizes. `holds` says whether they enclose the crossover `measured` on the
-    second machine; it is missing without a prediction.
+    second machine; it is missing without a prediction. `cpu_trials` limits the trials of a CPU cell.
     """
     rows = []
     for there, here in permutations(references, 2):
         trials = here.trials.assign(machine=HERE)
-        axes = dict.fromkeys(trials["study"], "size") | dict(x_axes or {})
-        cpu = trials[[is_cpu(device) for device in trials["device"]]]
+        axes = x_axes_of(dict.fromkeys(trials["study"], "size") | dict(x_axes or {}), trials)
+        cpu = trials[trials["device"].map(is_cpu) & (trials["trial"] <= (cpu_trials or math.inf))]
         elsewhere = agreeing(cpu, [there])
         means = means_of(pd.concat([cpu, elsewhere]))
         _, pairs, _ = compared_with_references(cpu, elsewhere, axes, means, [there], roofs=here.roofs)
@@ -68,7 +70,8 @@ def predictions(references: Sequence[Reference], x_axes: XAxes | None = None) ->
 
 
 def _compared(prediction: dict[str, Any], measured: dict[str, Any], there: str, here: str) -> dict[str, Any]:
-    low, high = _ends_of(prediction, "bracket" if prediction["trials"] == 1 else "crossover")
+    has_interval = prediction["crossover_low"] is not None or prediction["crossover_high"] is not None
+    low, high = _ends_of(prediction, "crossover" if has_interval else "bracket")
     is_predicted = prediction["status"] in (*DECIDED, "edge_tie") and (low, high) != (0, math.inf)
     if not is_predicted:
         low = high = math.nan
@@ -97,10 +100,11 @@ def _ends_of(row: Mapping[str, Any], prefix: str) -> tuple[float, float]:
 def main(arguments: list[str]) -> None:
     parser = new_parser(__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a reference, or results of a run")
+    parser.add_argument("--cpu-trials", type=int, metavar="N", help="predict from only N trials of each CPU cell")
     options = parser.parse_args(arguments)
     studies = {path.stem: yaml.safe_load(path.read_text()) for path in STUDIES.glob("*.yaml")}
     x_axes = {name: study["x_axis"] for name, study in studies.items() if "x_axis" in study}
-    table = predictions([read_machine(folder) for folder in options.folders], x_axes)
+    table = predictions([read_machine(folder) for folder in options.folders], x_axes, options.cpu_trials)
     if table.empty:
         raise UserError("no two references have a study in common; name two or more with the same study")
     print(table.to_string(index=False, float_format="{:.4g}".format))

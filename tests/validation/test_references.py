@@ -56,7 +56,9 @@ def test_a_gpu_that_is_faster_at_all_sizes_is_predicted(machine: Any) -> None:
 def test_the_command_counts_predictions(machine: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine("a"), machine("b")
     check_references.main([str(tmp_path / "a"), str(tmp_path / "b")])
-    counts = "2 of 2 predictions hold, 0 have an open end; no prediction for 0 more series"
-    assert capsys.readouterr().out.endswith(f"\n{counts}\n")
+    counts = "2 of 2 predictions hold, 0 have an open end; no prediction for 0 more series; median of high over low: "
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last.startswith(counts)
+    assert 1 < float(last.removeprefix(counts)) < 2
     with pytest.raises(UserError, match="name two or more with the same study"):
         check_references.main([str(tmp_path / "a")])

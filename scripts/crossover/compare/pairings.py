@@ -142,7 +142,8 @@ class Pairing:
 
     def by_x(self, values: Mapping[float, float], x: str) -> dict[float, float]:
         """Values by point, by column `x` of the trials instead."""
-        return {size: values[point] for size, point in zip(self.trials[x], self.trials[self.along], strict=True)}
+        points = zip(self.trials[x], self.trials[self.along], strict=True)
+        return {size: values[point] for size, point in points if point in values}
 
     @property
     def costs(self) -> list[str]:

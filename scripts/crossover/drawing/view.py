@@ -211,7 +211,7 @@ def first_series(view: StudyView, axes: Sequence[str]) -> tuple[StudyView, list[
 
 
 _TABLES_OF_SERIES = (
-    *("measurements", "cells", "reference_cells", "searched_cells"),
+    *("measurements", "cells", "reference_cells", "predicted_cells", "searched_cells"),
     *("ratios", "crossovers", "machines", "latencies"),
 )
 
@@ -241,12 +241,13 @@ def study_view(tables: RunTables, study: Study, name: str, currency: str | None 
         measurements=with_x(with_ok_times(tables.measurements), study.x_axis),
         cells=with_x(_in_grid_order(tables.cells, study), study.x_axis),
         reference_cells=with_x(tables.reference_cells, study.x_axis),
+        predicted_cells=with_x(tables.predicted_cells, study.x_axis),
         ratios=with_x(_in_grid_order(tables.ratios, study), study.x_axis),
         crossovers=headlines[headlines["status"].isin(["bracketed", "reversed"])],
     )
     tables = sides
     if study.x_axis == CPU_THREADS:
-        names = ("measurements", "cells", "reference_cells", "ratios")
+        names = ("measurements", "cells", "reference_cells", "predicted_cells", "ratios")
         tables = replace(sides, **{name: _over_threads(getattr(sides, name)) for name in names})
     published = with_places(published_table(study), tables.cells)
     x = published[study.x_axis] if study.x_axis in PLACES else math.nan

@@ -42,7 +42,7 @@ def page_data(studies: Mapping[str, Study], tables: RunTables) -> str:
     over_host = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
     over_this_cpu = ratios[(ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])]
     has_named_machines = bool((cells["machine"] != HERE).any())
-    elsewhere = tables.reference_cells
+    elsewhere = tables.cells_elsewhere
     devices = pd.concat([cells["device"], elsewhere["device"]]).unique()
     data = {
         "count": len(cells),
@@ -54,7 +54,11 @@ def page_data(studies: Mapping[str, Study], tables: RunTables) -> str:
         "over_cores": _over_cores(cells, over_host),
         "one_trial_lead": ONE_TRIAL_LEAD,
         "t_quantiles": plain(t_quantile(np.array([*range(1, MOST_FREEDOM + 1), np.inf]))),
-        "elsewhere": {"count": len(elsewhere), "cells": _cells(elsewhere, over_this_cpu)},
+        "elsewhere": {
+            "count": len(elsewhere),
+            "estimated": len(tables.predicted_cells) > 0,
+            "cells": _cells(elsewhere, over_this_cpu),
+        },
         "published": {name: _published(study, of_study(cells, name)) for name, study in studies.items()},
         "splits": _splits(cells),
         "commands": _commands(tables),
@@ -290,8 +294,7 @@ SHOWN_OVER: Mapping[str, tuple[str, ...]] = {
 def _on_axis(row: Mapping[str, Any], axis: str) -> list[Any] | None:
     """A crossover on an axis: its value, the ends of its interval or bracket, and a text; None if these are unknown.
 
-    A crossover with a reference has no value here, since it is adjusted to this machine's CPU and the reference's times
-    in the chart are not.
+    A crossover with a reference has no value here, since the chart shows it as a range.
     """
     column = f"crossover_{axis}" if X_AXES[axis] == "size" else "crossover"
     value, low, high = (row[f"{column}{end}"] for end in ENDS)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
+from crossover.config.words import is_cpu
 from crossover.tables import registry
 from crossover.tables.columns import COLUMNS
 from crossover.tables.registry import Column
@@ -51,6 +52,14 @@ class RunTables:
     answers: pd.DataFrame = _table(registry.ANSWERS, "an answer")
     means: Any = field(default_factory=dict, kw_only=True)
     """The result of `crossover.compare.cells.means_of`, for all cells; empty in tables that were read from files."""
+
+    @property
+    def cells_elsewhere(self) -> pd.DataFrame:
+        """The cells that figures show of accelerators measured elsewhere: as predicted beside this CPU or, with an
+        accelerator here, as measured.
+        """
+        of_cpus = self.reference_cells["device"].map(is_cpu).astype(bool)
+        return self.predicted_cells if len(self.predicted_cells) else self.reference_cells[~of_cpus]
 
     def of_study(self, study: str) -> RunTables:
         """The tables with the rows of one study, and all roofs."""

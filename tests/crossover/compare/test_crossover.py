@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from scipy.interpolate import PchipInterpolator
 
 from crossover.compare.crossover import Crossover, crossover_of
 from crossover.compare.crossover_curve import LEVEL, MOST_WRONG, STAIR, Advantages, advantages_of_table
-from crossover.compare.intervals import CLOCK_RESOLUTION, ENERGY_RESOLUTION
+from crossover.compare.intervals import CLOCK_RESOLUTION, ENERGY_RESOLUTION, SampleMean
 
 Trials = Mapping[float, tuple[Sequence[float], Sequence[float]]]
 """Seconds of the trials of the CPU and of the GPU, by size."""
@@ -351,6 +352,27 @@ def test_the_interval_of_equal_trials_depends_on_the_resolution_of_the_cost() ->
 def test_between_two_sizes_only_the_sizes_bound_the_crossover() -> None:
     """No other gap tells how the advantage runs between them."""
     assert ends(estimate({64: around(0.3), 4096: around(4.0)})) == (64, 4096)
+
+
+def test_an_error_that_sizes_share_widens_the_set_by_its_quantile() -> None:
+    """L is ln(size / 4), a straight line, and its trials are equal: the set ends where L is a quantile of the error."""
+    trials = table({size: ([size / 4] * 3, [1.0] * 3) for size in (1, 2, 8, 16)})
+    advantages = replace(advantages_of_table(trials, "cpu", "gpu"), deviation=np.full(4, 0.1))
+    result = crossover_of(advantages)
+    quantile = stats.norm.ppf((1 + LEVEL) / 2)
+    assert ends(result) == (pytest.approx(4 * math.exp(-0.1 * quantile)), pytest.approx(4 * math.exp(0.1 * quantile)))
+    assert crossover_of(replace(advantages, deviation=np.full(4, 0.6))).unsure == (1, 2, 8, 16)
+    assert advantages.p_value() == pytest.approx(4 * 2 * stats.norm.sf(math.log(4) / 0.1))
+
+
+def test_single_trials_of_the_baseline_count_with_the_spread_that_is_given() -> None:
+    trials = table({1: ([0.1], [1.0] * 3), 2: ([0.4], [1.0] * 3), 8: around(2.0), 16: ([9.0], [1.0] * 3)})
+    spread = SampleMean(0.0, 0.04, 30)
+    advantages = advantages_of_table(trials, "cpu", "gpu", spread=spread)
+    own = advantages_of_table(trials, "cpu", "gpu")
+    assert not own.has_intervals
+    assert advantages.variance[[0, 1, 3]] == pytest.approx([0.04] * 3)
+    assert advantages.variance[2] == own.variance[2] < 0.01
 
 
 HOLE = ([1.0, 1.1], [])

@@ -1,114 +1,116 @@
-"""The interval of a crossover with a GPU measured elsewhere, merged from its steps as measured and as scaled."""
+"""Times of a GPU measured elsewhere, as predicted beside this CPU."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from crossover.compare.cells import means_of
-from crossover.compare.crossover import Crossover, spanned
+from crossover.compare.intervals import SampleMean
+from crossover.compare.pairings import Pairing
+from crossover.tables.columns import COLUMNS
+from crossover.tables.reference_files import Facts, Reference
+from crossover.tables.run_tables import table_of
+from crossover.topics.references.prediction import probed_slowdowns, spread_of
 from crossover.topics.references.table import compared_with_references
 
-
-def merged(here: Crossover, there: Crossover) -> Crossover:
-    return spanned(here, there, by_bracket=False)
-
-
-def test_sizes_that_are_undecided_in_either_estimate_are_named() -> None:
-    there = Crossover("edge_tie", low=500, caveat_at=(1000, 5000))
-    here = Crossover("edge_tie", low=1000, caveat_at=(5000,))
-    for pair in ((there, here), (here, there)):
-        assert (merged(*pair).low, merged(*pair).caveat_at) == (500, (1000, 5000))
-        below = merged(*(replace(estimate, status="below_range") for estimate in pair))
-        assert (below.caveat, below.caveat_at) == ("unsure_sizes", (1000, 5000))
+Row = Callable[..., dict[str, Any]]
+FACTS = Facts("h100", "NVIDIA H100", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3", None, "Linux", "abc", None)
+CPU_S = {"here": (4.0, 4.0), "h100": (2.0, 2.0)}
+"""At two sizes, this CPU takes twice as long as the reference's. The GPU takes 1 s, so no step is small."""
 
 
-def between(low: float, at: float, high: float, **sure: Any) -> Crossover:
-    return Crossover("bracketed", at, low, high, **sure)
+@pytest.fixture
+def compared(row: Row) -> Callable[..., tuple[pd.DataFrame, Pairing, pd.DataFrame]]:
+    """The ratios, the only pairing and the predicted cells, beside a reference with further trials of its GPU."""
 
-
-ALWAYS, NEVER = Crossover("below_range"), Crossover("above_range")
-
-
-@pytest.mark.parametrize(
-    ("there", "here", "expected"),
-    [
-        (between(80, 100, 120), between(160, 200, 240), ("bracketed", 200, 80, 240)),
-        (ALWAYS, between(80, 100, 120), ("bracketed", 100, None, 120)),
-        (between(80, 100, 120), NEVER, ("bracketed", 100, 80, None)),
-        (Crossover("edge_tie", high=50), between(80, 100, 120), ("bracketed", 100, None, 120)),
-        (ALWAYS, Crossover("edge_tie", high=50), ("edge_tie", None, None, 50)),
-        (ALWAYS, ALWAYS, ("below_range", None, None, None)),
-        (ALWAYS, NEVER, ("undecided", None, None, None)),
-        (between(80, 100, 120), Crossover("reversed", 90, low=85), ("undecided", None, None, None)),
-    ],
-)
-def test_the_interval_covers_both(there: Crossover, here: Crossover, expected: Any) -> None:
-    crossing = merged(here, there)
-    assert (crossing.status, crossing.size, crossing.low, crossing.high) == expected
-
-
-def test_the_bracket_of_a_single_trial_covers_both() -> None:
-    there, here = (Crossover("bracketed", at, bracket=(at - 5, at + 5)) for at in (15, 35))
-    crossing = spanned(here, there, by_bracket=True)
-    assert (crossing.size, crossing.low, crossing.high, crossing.bracket) == (35, None, None, (10, 40))
-
-
-def test_a_side_is_significantly_faster_where_both_estimates_say_so() -> None:
-    """So `faster_from` is never below the upper end of an interval that covers both."""
-    here = between(80, 100, 120, slower_up_to=50, faster_from=150, sure=(50, 150))
-    there = between(160, 200, 240, slower_up_to=150, faster_from=400, sure=(150, 400))
-    for pair in ((here, there), (there, here)):
-        crossing = merged(*pair)
-        assert (crossing.slower_up_to, crossing.faster_from, crossing.sure) == (50, 400, (50, 400))
-        assert crossing.high is not None
-        assert crossing.high <= 400
-    unknown = merged(here, replace(there, slower_up_to=None, sure=None))
-    assert (unknown.slower_up_to, unknown.faster_from, unknown.sure) == (None, 400, None)
-
-
-@pytest.mark.parametrize(
-    ("there", "here"),
-    [
-        (ALWAYS, NEVER),
-        (between(80, 100, 120), Crossover("reversed", 90, low=85)),
-        (Crossover("edge_tie", high=50), Crossover("edge_tie", low=20)),
-        (Crossover("undecided"), ALWAYS),
-    ],
-)
-def test_estimates_that_contradict_each_other_are_said_to_disagree(there: Crossover, here: Crossover) -> None:
-    for pair in ((there, here), (here, there)):
-        crossing = merged(*pair)
-        assert (crossing.status, crossing.caveat, crossing.caveat_at) == ("undecided", "estimates_disagree", ())
-    assert merged(Crossover("undecided"), Crossover("undecided")).caveat is None
-
-
-def test_a_crossover_with_a_reference_has_estimates_for_this_cpu_and_for_other_hosts(
-    row: Callable[..., dict[str, Any]],
-) -> None:
-    """The GPU's second as on this CPU, which takes twice as long at the smaller size, and as measured; each also on
-    other hosts. No step is small.
-    """
-    times_s = {("here", "cpu"): (4.0, 4.0), ("h100", "cpu"): (2.0, 1.0), ("h100", "cuda"): (1.0, 1.0)}
-    trials = pd.DataFrame(
-        [
-            row(machine=machine, device=device, size=size, step_time_s=time_s)
+    def compare(*added: Mapping[str, Any], **more: Any) -> tuple[pd.DataFrame, Pairing, pd.DataFrame]:
+        times_s = {("here", "cpu"): CPU_S["here"], ("h100", "cpu"): CPU_S["h100"], ("h100", "cuda"): (1.0, 1.0)}
+        rows = [
+            row(machine=machine, device=device, size=size, step_time_s=time_s * 1.01 ** (trial - 2), trial=trial)
+            | {"device_busy_s": None, **(more if device == "cuda" else {})}
             for (machine, device), of_sizes_s in times_s.items()
             for size, time_s in zip((1, 2), of_sizes_s, strict=True)
+            for trial in (1, 2, 3)
         ]
-    )
-    here, there = (trials[trials["machine"] == "here"], trials[trials["machine"] != "here"])
-    x_axes = {str(trials["study"].iloc[0]): "size"}
-    _, (pair,) = compared_with_references(here, there, x_axes, means_of(trials))
+        trials = pd.DataFrame(rows).reindex(columns=list(COLUMNS))
+        here, there = (trials[trials["machine"] == "here"], trials[trials["machine"] != "here"])
+        graphs = [row(machine="h100", device="cuda", execution="cuda-graph", **each) for each in added]
+        reference = Reference(FACTS, pd.concat([there, pd.DataFrame(graphs, columns=list(COLUMNS))]))
+        x_axes = {str(trials["study"].iloc[0]): "size"}
+        ratios, (pair,), cells = compared_with_references(here, there, x_axes, means_of(trials), [reference])
+        return ratios, pair, cells
 
-    assert (pair.costs, pair.baseline_machine, pair.series["machine"]) == (["time"], "here", "h100")
-    of_hosts = [1, math.exp(-1.96 * 0.13), math.exp(1.96 * 0.13)]
-    gpu_s = [estimate.trials.query("side == 'cuda'")["time"].tolist() for estimate in (pair, *pair.others)]
-    assert gpu_s == [pytest.approx([scale * factor] * 2) for scale in (2, 1) for factor in of_hosts]
-    cpu_s = [estimate.trials.query("side == 'cpu'")["time"].tolist() for estimate in (pair, *pair.others)]
-    assert cpu_s == [[4.0, 4.0]] * 6
+    return compare
+
+
+def gpu_s(pair: Pairing) -> list[float]:
+    return pair.trials.query("side == 'cuda' and trial == 2")["time"].tolist()
+
+
+def deviation(*factors: float) -> float:
+    """Of the spread between hosts, and of the furthest of predictions with other exponents."""
+    return math.hypot(0.05, max(abs(math.log(factor)) for factor in factors) / 1.96)
+
+
+def test_a_step_is_its_part_on_the_device_and_the_hosts_part_at_the_pace_of_this_cpu(compared: Any) -> None:
+    """A graph takes 0.2 s at size 1 and 0.8 s at size 2 of the 1 s of a step; this CPU is half as fast."""
+    ratios, pair, cells = compared({"size": 1, "step_time_s": 0.2}, {"size": 2, "step_time_s": 0.8})
+    expected = [0.2 + 2 * 0.8, 0.8 + 2 * 0.2]
+    assert gpu_s(pair) == pytest.approx(expected)
+    assert pair.prediction is not None
+    assert pair.prediction.slowdown == pytest.approx(2)
+    assert [*pair.prediction.host_share.values()] == pytest.approx([1.6 / 1.8, 0.4 / 1.2], rel=1e-3)
+    others = [((0.2 + 2**power * 0.8) / 1.8, (0.8 + 2**power * 0.2) / 1.2) for power in (0.7, 1.3)]
+    deviations = [deviation(*at_size) for at_size in zip(*others, strict=True)]
+    assert [*pair.prediction.deviation.values()] == pytest.approx(deviations, rel=1e-3)
+    of_gpu = ratios[ratios["contender"] == "cuda"]
+    assert of_gpu["ratio"].tolist() == pytest.approx([4 / time_s for time_s in expected], rel=1e-3)
+    assert of_gpu["deviation"].tolist() == pytest.approx(deviations, rel=1e-3)
+    # Beyond the trials, which add 0.9 %, the interval has 1.96 deviations and more, by the degrees of freedom.
+    half_widths = (of_gpu["ratio_high"] / of_gpu["ratio"]).astype(float).map(math.log)
+    assert all(1.96 * own < half < 2.1 * own for own, half in zip(deviations, half_widths, strict=True))
+    assert (cells["origin"] == "predicted").all()
+    assert cells["step_time_s"].tolist() == pytest.approx(expected, rel=1e-3)
+    measured = ratios[ratios["contender"] == "h100"]
+    assert measured["ratio"].tolist() == pytest.approx([2, 2])
+    assert measured["deviation"].isna().all()
+
+
+@pytest.mark.parametrize(("busy_s", "seconds", "others"), [(0.4, 1.6, (0.7, 1.3)), (None, 2.0, (0.0, 1.3))])
+def test_without_a_graph_the_profile_gives_the_devices_part_and_without_both_it_may_be_all(
+    compared: Any, busy_s: float | None, seconds: float, others: Sequence[float]
+) -> None:
+    _, pair, _ = compared(device_busy_s=busy_s)
+    assert gpu_s(pair) == pytest.approx([seconds] * 2)
+    device = busy_s or 0.0
+    expected = deviation(*((device + 2**power * (1 - device)) / seconds for power in others))
+    assert [*pair.prediction.deviation.values()] == pytest.approx([expected] * 2, rel=1e-3)
+
+
+def test_no_part_of_the_device_is_longer_than_the_step(compared: Any) -> None:
+    _, pair, _ = compared({"size": 1, "step_time_s": 9.0})
+    assert gpu_s(pair) == pytest.approx([1.0, 1.0])
+
+
+def test_probes_of_both_cpus_give_the_slowdown(row: Row) -> None:
+    here, there = (
+        table_of("roofs", [{"device": device, "roof": "framework", "value": value} for device, value in values.items()])
+        for values in ({"cpu": 3e-4}, {"cpu": 2e-4, "cuda": 9.0})
+    )
+    trials, none = pd.DataFrame([row()]), table_of("roofs")
+    assert probed_slowdowns(here, [Reference(FACTS, trials, there)]) == {"h100": pytest.approx(1.5)}
+    assert probed_slowdowns(here, [Reference(FACTS, trials, none)]) == {}
+    assert probed_slowdowns(none, [Reference(FACTS, trials, there)]) == {}
+
+
+def test_the_spread_of_trials_is_pooled_over_sizes(row: Row) -> None:
+    """ln(time) is -0.1 and 0.1 at size 1, with variance 0.02, and -0.2, 0 and 0.2 at size 2, with variance 0.04."""
+    logs = {1: (-0.1, 0.1), 2: (-0.2, 0.0, 0.2), 3: (5.0,)}
+    rows = [row(size=size, step_time_s=math.exp(log)) for size, of_size in logs.items() for log in of_size]
+    assert spread_of(pd.DataFrame(rows), "size") == SampleMean(0.0, pytest.approx((0.02 + 2 * 0.04) / 3), 3)
+    assert spread_of(pd.DataFrame(rows[-1:]), "size") is None

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, StrMethodFormatter
 
+from crossover.compare.intervals import ENDS
 from crossover.compare.pairings import REFERENCE
 from crossover.config.words import BASELINE, series_axes
 from crossover.drawing.panels import (
@@ -43,7 +44,7 @@ from crossover.drawing.style import (
     worded,
 )
 from crossover.drawing.view import EACH_ALONE, Kind, StudyView, published_series
-from crossover.tables.frames import first_row, on_all_cores, records, rows_with
+from crossover.tables.frames import first_row, records, rows_with
 from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
 from crossover.tables.reference_files import facts_of
 from crossover.tables.registry import SEARCH_AXES
@@ -131,23 +132,29 @@ def _why_without_place(view: StudyView, runs: Sequence[Mapping[str, Any]]) -> st
     return f"without a number of {view.x_label()}"
 
 
+ELSEWHERE, ESTIMATED = "measured elsewhere", "estimated beside this CPU"
+
+
 def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> None:
     shared = [axis for axis in series_axes(view.x_axis) if axis != "machine"]
-    rows = view.tables.reference_cells.merge(cells[shared].drop_duplicates(), on=shared).dropna(subset=["step_time_s"])
+    rows = view.tables.cells_elsewhere.merge(cells[shared].drop_duplicates(), on=shared).dropna(subset=["step_time_s"])
     named = [axis for axis in varying(view.cells, shared) if axis in ("precision", "variant")]
-    for _, line in on_all_cores(rows).sort_values("x").groupby([*shared, "machine", "device"], sort=False):
+    source = ESTIMATED if len(view.tables.predicted_cells) else ELSEWHERE
+    for _, line in rows.sort_values("x").groupby([*shared, "machine", "device"], sort=False):
         first = first_row(line)
-        times_s = line["step_time_s"] * (view.run_steps(first["batch_size"]) or 1)
+        colour, scale = DEVICE_COLOURS[first["device"]], view.run_steps(first["batch_size"]) or 1
+        times_s, low_s, high_s = (column(line, f"step_time{end}_s") * scale for end in ENDS)
         include_y(axes, times_s.tolist())
+        axes.fill_between(line["x"], low_s, high_s, color=colour, alpha=0.12, linewidth=0, zorder=1)
         words = filter(None, [device_label(first["device"], first["device_name"]), name_by(first, named)])
         axes.plot(
             line["x"],
             times_s,
-            color=DEVICE_COLOURS[first["device"]],
+            color=colour,
             linestyle="--",
             linewidth=1,
             zorder=2,
-            label=f"measured elsewhere ({first['machine']}): {', '.join(words)}",
+            label=f"{source} ({first['machine']}): {', '.join(words)}",
         )
 
 
@@ -168,7 +175,7 @@ def _draw_speedups(view: StudyView) -> Figure:
         first = first_row(rows)
         baseline, host = first["baseline"], ""
         if first["pair"] == REFERENCE:
-            gpu = f"measured elsewhere ({first['machine']}): {short_name(references[first['machine']].device_name)}"
+            gpu = f"{ESTIMATED} ({first['machine']}): {short_name(references[first['machine']].device_name)}"
             side_names = 2 if view.has_several_machines else 1
             name = ", ".join([gpu, *name.split(", ")[side_names:]])
             host = f" of {first['baseline_machine']}" if view.has_several_machines else ""
@@ -280,7 +287,8 @@ def _draw_largest_batches(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
 TIMES = Kind(
     "Time, both axes logarithmic. Points: cells, with their 95 % interval over trials. Dots: trials. Hollow: sizes "
     "that refinement added. Vertical line: the crossover, with its 95 % interval. Grey, or dotted and hollow: "
-    "published. Dashed: measured elsewhere. Cross: a cell without a result.",
+    "published. Dashed: a GPU measured elsewhere; without a GPU here, as estimated beside this CPU, with its 95 % "
+    "interval. Cross: a cell without a result.",
     _draw_times,
     is_in_chart=True,
 )
@@ -288,8 +296,8 @@ TIMES = Kind(
 
 SPEEDUPS = Kind(
     "Speed-up over the host's CPU, with the 95 % interval over trials; above 1 the accelerator is faster. Hollow: "
-    "sizes that refinement added. Grey: published crossover. Dashed: accelerators measured elsewhere, as on "
-    f"their own host, over this machine's CPU. {EACH_ALONE}",
+    "sizes that refinement added. Grey: published crossover. Dashed: GPUs measured elsewhere, as estimated beside this "
+    f"CPU. {EACH_ALONE}",
     _draw_speedups,
     lambda tables: not _compared_with_cpu(tables.ratios).empty,
     is_in_chart=True,
