@@ -1,5 +1,7 @@
 # Read and check the config, inspect the machine, and make the plan that the rules use.
 
+from dataclasses import replace
+
 from crossover.config.configuration import read_configuration
 from crossover.config.layers import module_layers, read_mapping, without_effect
 from crossover.config.words import HERE
@@ -27,6 +29,7 @@ with one_line_errors():
     check_config(CONFIG, MACHINE, PLAN.devices)
     SHIPPED = Path(get_file("config/reference"))
     REFERENCES = reference_folders(CONFIG.keys.reference, PLAN.devices, SHIPPED)
+    PLAN = replace(PLAN, has_references=bool(REFERENCES))
     JOBS = Jobs(CONFIG, MACHINE, RUN.cores, RUN.gpus)
     ROUNDS = Rounds(PLAN, JOBS.at_once)
     RESULTS = CONFIG.results

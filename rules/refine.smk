@@ -32,6 +32,7 @@ checkpoint plan_refinement:
         several_hosts=SEVERAL_HOSTS,
         minutes=PLAN.minutes,
         repeats=0 if PLAN.minutes is None else PLAN.repeats,
+        references=[str(folder) for folder in REFERENCES] if PLAN.has_predictions else [],
     message:
         "Planning stage {wildcards.stage} of the refinement of crossovers"
     script:

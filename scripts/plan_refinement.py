@@ -19,9 +19,11 @@ from crossover.machine.turns import computing
 from crossover.plan.stages import write_stage
 from crossover.tables.frames import of_study
 from crossover.tables.guards import check_environments
+from crossover.tables.reference_files import read_reference
 from crossover.tables.rows import collect_rows, disturbed_trials
 from crossover.tables.trial_times import TrialTimes
 from crossover.topics.claims.trials import trials_of_claims
+from crossover.topics.references.table import pairs_with_references
 
 snakemake: Any  # injected by Snakemake
 
@@ -38,6 +40,7 @@ def plan_refinement(
     several_hosts: bool,
     minutes: float | None,
     repeats: int,
+    folders_of_references: Sequence[Path],
     path_to_plan: Path,
 ) -> None:
     """Write the trials that a stage adds, and the reason for each series and claim, as JSON.
@@ -49,7 +52,9 @@ def plan_refinement(
     measurements = rows.filter(pc.is_in(rows["study"], pa.array([*studies]))).to_pandas()
     x_axes = {name: study.x_axis for name, study in studies.items()}
     candidates = {name: study for name, study in studies.items() if study.candidates}
-    requests = plan_stage(measurements, stage, refinements, x_axes, trials, candidates)
+    references = [read_reference(folder) for folder in folders_of_references]
+    predicted = pairs_with_references(of_own_grid(measurements, candidates), references, x_axes)
+    requests = plan_stage(measurements, stage, refinements, x_axes, trials, candidates, predicted)
     requests += trials_of_claims(studies, measurements, stage, refinements, trials)
     for name, refinement in refinements.items():
         if "plane" in refinement.pairs:
@@ -81,5 +86,6 @@ if __name__ == "__main__":
             several_hosts=snakemake.params.several_hosts,
             minutes=snakemake.params.minutes,
             repeats=snakemake.params.repeats,
+            folders_of_references=[Path(folder) for folder in snakemake.params.references],
             path_to_plan=Path(snakemake.output.plan),
         )

@@ -55,6 +55,8 @@ class Prediction:
     """Standard deviation of the error of ln(time), by point."""
     host_share: Mapping[float, float]
     """The host's share of a predicted step, by point; above 0."""
+    points: tuple[int, ...]
+    """All points at which the contender was measured, also where this host was not."""
     spread: SampleMean | None
     """With the variance of ln(time) of a single trial on the CPU of the contender's own host; None if unknown."""
 

@@ -48,6 +48,8 @@ class RunPlan:
     classes: Classes | None = None
     minutes: float | None = None
     """Time that the run should take; None for no limit."""
+    has_references: bool = False
+    """Whether machines measured elsewhere are compared with this one."""
 
     @classmethod
     def of(cls, config: Configuration, devices: tuple[str, ...]) -> RunPlan:
@@ -141,11 +143,17 @@ class RunPlan:
     @cached_property
     def stages(self) -> dict[str, int]:
         """Number of refinement stages of each study that is refined."""
-        stages = {
-            study.name: stages_of(study, self.devices, self.refinement, self.trials_of(study.name))
-            for study in self.studies
-        }
+        stages = {study.name: stages_of(self._refined(study), self.trials_of(study.name)) for study in self.studies}
         return {name: count for name, count in stages.items() if count}
+
+    @property
+    def has_predictions(self) -> bool:
+        """Whether crossovers that are predicted from references are refined."""
+        refined = (self._refined(self.study[name]) for name in self.stages)
+        return any("reference" in refinement.pairs for refinement in refined if refinement)
+
+    def _refined(self, study: Study) -> Refinement | None:
+        return refinement_on(study, self.devices, self.refinement, has_references=self.has_references)
 
     @property
     def last_stage(self) -> int:
@@ -216,7 +224,7 @@ class RunPlan:
     def refinement_params(self) -> dict[str, Any]:
         """Parameters of the rule that plans a stage of refinement, by refined study."""
         studies = {name: self.study[name] for name in self.stages}
-        refinements = {name: refinement_on(study, self.devices, self.refinement) for name, study in studies.items()}
+        refinements = {name: self._refined(study) for name, study in studies.items()}
         return {
             "refinements": {name: asdict(refinement) for name, refinement in refinements.items() if refinement},
             "studies": {name: asdict(study) for name, study in studies.items()},

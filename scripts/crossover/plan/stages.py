@@ -12,13 +12,18 @@ from typing import Any
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.studies import Cell, Refinement
 from crossover.config.study import Study
-from crossover.config.words import AXES, BASELINE, BASELINE_SETTINGS, CPU_THREADS
+from crossover.config.words import AXES, BASELINE, BASELINE_SETTINGS, CPU_THREADS, is_cpu
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
 
 
-def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refinement | None:
-    """A study's refinement, for the pairs that exist on the run's devices; None if the study is not refined."""
+def refinement_on(
+    study: Study, devices: Sequence[str], run: Refinement, *, has_references: bool = False
+) -> Refinement | None:
+    """A study's refinement, for the pairs that exist on the run's devices; None if the study is not refined.
+
+    Without an accelerator, `device` becomes the pair with a reference, if there are any.
+    """
     over_cores = study.x_axis == CPU_THREADS
     if study.refinement is None or not study.timed or len(study.points) < (1 if over_cores else 2):
         return None
@@ -35,6 +40,9 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
     pairs: tuple[Any, ...] = tuple(pair for pair in refinement.pairs if compared[pair])
     if study.candidates is not None and on_both:
         pairs += ("best",)
+    is_alone = BASELINE in sides and all(map(is_cpu, sides)) and study.user_model is None and not over_cores
+    if is_alone and has_references and "device" in refinement.pairs and asks_for_crossovers(study.figures):
+        pairs += ("reference",)
     return replace(refinement, pairs=pairs) if pairs else None
 
 
@@ -42,9 +50,8 @@ def _with_others(plain: str, values: Sequence[str]) -> bool:
     return plain in values and len(values) > 1
 
 
-def stages_of(study: Study, devices: Sequence[str], run: Refinement, trials: int) -> int:
-    """Number of refinement stages of a study on the run's devices; 0 if it is not refined."""
-    refinement = refinement_on(study, devices, run)
+def stages_of(refinement: Refinement | None, trials: int) -> int:
+    """Number of refinement stages of a study with this `refinement_on` the run's devices; 0 if it is not refined."""
     if refinement is None:
         return 0
     return refinement.bisections + len(refinement.trials_at_crossover(trials))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,8 +11,11 @@ import pytest
 
 from crossover.compare.crossover import Crossover, crossover_of
 from crossover.compare.crossover_curve import advantages_of_table
-from crossover.compare.refinement import PairPlan, all_trials, plan_refinement, plan_stage
+from crossover.compare.intervals import SampleMean
+from crossover.compare.pairings import Pairing, Prediction, with_costs
+from crossover.compare.refinement import PairPlan, Request, all_trials, plan_refinement, plan_stage
 from crossover.config.studies import PRESETS, Refinement
+from crossover.config.words import series_axes
 
 Row = Callable[..., dict[str, Any]]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -259,3 +263,35 @@ def test_sizes_added_for_one_precision_are_not_missing_for_another(rows: Rows) -
         for size in sizes
         for precision in ("fp32", contender)
     }
+
+
+@pytest.mark.parametrize(
+    ("deviation", "decision", "trials"),
+    [(0.01, "add_trials", {100: 3, 400: 3}), (0.3, "narrow_enough", {})],
+)
+def test_a_predicted_crossover_gets_trials_of_this_machine_while_they_can_narrow_it(
+    rows: Rows, deviation: float, decision: str, trials: dict[int, int]
+) -> None:
+    """The GPU of h100 takes 200 us; single trials of this CPU, which takes 1 us x size, have a spread of 10 %."""
+    table = pd.DataFrame(rows((10, 30, 100, 400), {"cpu": None}, trials=1))
+    there = pd.DataFrame(rows((10, 30, 100, 400), {"cuda": 200e-6}, trials=3)).assign(machine="h100")
+    both = with_costs(pd.concat([table, there]).assign(side=lambda trials: trials["device"]), None)
+    axes = [axis for axis in series_axes("size") if axis != "machine"]
+    series = {**dict(zip(axes, table[axes].iloc[0], strict=True)), "machine": "h100"}
+    prediction = Prediction(
+        1.0, dict.fromkeys((10, 30, 100, 400), deviation), {}, (10, 30, 100, 200, 400), SampleMean(0.0, 0.1**2, 40)
+    )
+    pairing = Pairing("reference", series, "cuda", "cpu", "cuda", both, "size", "here", prediction)
+    refinement = Refinement(bisections=0, extra_trials=0, first_trials=1, pairs=("reference",))
+
+    def planned(stage: int, refinement: Refinement) -> Request:
+        (request,) = plan_stage(table, stage, {"mine": refinement}, {"mine": "size"}, {"mine": 3}, predicted=[pairing])
+        return request
+
+    request = planned(2, refinement)
+    assert request.why["decision"] == decision
+    assert {cell.size: max(numbers) for cell, numbers in request.trials.items()} == trials
+    assert {(cell.machine, cell.device) for cell in request.trials} <= {("here", "cpu")}
+    # A size that the reference measured halves the bracket.
+    (cell,) = planned(1, replace(refinement, bisections=1)).trials
+    assert (cell.machine, cell.device, cell.size) == ("here", "cpu", 200)

@@ -34,16 +34,16 @@ CELL = Cell("mine", "linear_stack", "resident", 1, "fp32", "eager", 14, "cuda", 
 
 
 def test_stages_are_bisections_and_increments_of_trials() -> None:
-    assert stages_of(STUDY, BOTH, RUN, 8) == 4
-    assert stages_of(STUDY, BOTH, RUN, 4) == 3  # all of them at first
-    assert stages_of(STUDY, BOTH, replace(RUN, extra_trials=0), 8) == 3
-    assert stages_of(STUDY, BOTH, replace(RUN, bisections=0), 8) == 2
-    assert stages_of(STUDY, BOTH, replace(RUN, bisections=0, extra_trials=0), 3) == 0
+    assert stages_of(refinement_on(STUDY, BOTH, RUN), 8) == 4
+    assert stages_of(refinement_on(STUDY, BOTH, RUN), 4) == 3  # all of them at first
+    assert stages_of(refinement_on(STUDY, BOTH, replace(RUN, extra_trials=0)), 8) == 3
+    assert stages_of(refinement_on(STUDY, BOTH, replace(RUN, bisections=0)), 8) == 2
+    assert stages_of(refinement_on(STUDY, BOTH, replace(RUN, bisections=0, extra_trials=0)), 3) == 0
 
 
 def test_doublings_are_further_stages() -> None:
     doubling = replace(RUN, doublings=2)
-    assert stages_of(STUDY, BOTH, doubling, 8) == 4 + 2
+    assert stages_of(refinement_on(STUDY, BOTH, doubling), 8) == 4 + 2
     assert doubling.trials_at_crossover(8) == (8, 11, 22, 44)
     assert replace(doubling, extra_trials=0).trials_at_crossover(4) == (8, 16)  # all of the trials come first
 
@@ -69,8 +69,8 @@ def test_stages_end_with_the_last_one_even_if_an_earlier_run_had_more(
     ],
 )
 def test_there_are_no_stages_without_a_crossover_to_refine(study: Study) -> None:
-    assert stages_of(study, BOTH, replace(ALL, pairs=("device", "execution")), 8) == 0
-    assert [stages_of(study, (device,), RUN, 8) for device in BOTH] == [0, 0]
+    assert stages_of(refinement_on(study, BOTH, replace(ALL, pairs=("device", "execution"))), 8) == 0
+    assert [stages_of(refinement_on(study, (device,), RUN), 8) for device in BOTH] == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,30 @@ def test_only_pairs_that_the_study_has_are_refined(
 ) -> None:
     study = replace(STUDY, **changes)
     assert refinement_on(study, devices, ALL) == replace(RUN, pairs=pairs)
-    assert stages_of(study, devices, ALL, 4) == 3
+    assert stages_of(refinement_on(study, devices, ALL), 4) == 3
     refined = replace(study, refinement={"pairs": list(pairs)})
     assert refinement_on(refined, devices, RUN) == replace(RUN, pairs=pairs)
+
+
+@pytest.mark.parametrize(
+    ("changes", "devices", "is_refined"),
+    [
+        ({}, ("cpu", "cpu-2"), True),
+        ({}, BOTH, False),
+        ({}, ("cuda",), False),
+        ({"figures": ("comparison",)}, ("cpu",), False),
+        ({"x_axis": "cpu_threads", "cpu_threads": (1, 2)}, ("cpu",), False),
+        ({"refinement": {"pairs": ["precision"]}}, ("cpu",), False),
+    ],
+)
+def test_without_an_accelerator_crossovers_with_references_are_refined(
+    changes: dict[str, Any], devices: tuple[str, ...], is_refined: bool
+) -> None:
+    study = replace(STUDY, **changes)
+    refined = refinement_on(study, devices, RUN, has_references=True)
+    assert ("reference" in refined.pairs if refined else False) == is_refined
+    without = refinement_on(study, devices, RUN)
+    assert without is None or "reference" not in without.pairs
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -92,11 +92,15 @@ def predicted(
         deviation[point] = math.hypot(SPEEDUP_SPREAD, furthest / NORMAL_QUANTILE)
         host_share[point] = slowdown * host / whole
     beside_s = np.where(is_contender, parts_s + slowdown * (times_s - parts_s), times_s)
-    cpu = rows_with(of_reference, [*series_axes(pairing.x_axis), "device"], pairing.series | {"device": BASELINE})
+    axes = [*series_axes(pairing.x_axis), "device"]
+    cpu, gpu = (
+        rows_with(of_reference, axes, pairing.series | {"device": side}) for side in (BASELINE, pairing.contender)
+    )
+    measured_at = tuple(sorted(gpu.loc[gpu["status"] == "ok", pairing.along].unique().tolist()))
     return replace(
         pairing,
         trials=with_costs(trials.assign(step_time_s=beside_s), prices),
-        prediction=Prediction(slowdown, deviation, host_share, spread_of(cpu, pairing.along)),
+        prediction=Prediction(slowdown, deviation, host_share, measured_at, spread_of(cpu, pairing.along)),
     )
 
 

@@ -8,10 +8,11 @@ from statistics import geometric_mean
 
 import pandas as pd
 
-from crossover.compare.cells import MeansOfCells
+from crossover.compare.cells import MeansOfCells, means_of
 from crossover.compare.pairings import REFERENCE, Pairing, XAxes, pairings
 from crossover.compare.ratios import ratios_of
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
+from crossover.tables.frames import with_parameters, x_axes_of
 from crossover.tables.reference_files import KEPT, Reference
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import table_of
@@ -26,6 +27,14 @@ def agreeing(measurements: pd.DataFrame, references: Sequence[Reference]) -> pd.
     shared = measurements[[*SHARED, "model_key"]].dropna(subset="model_key").drop_duplicates()
     agreed = [reference.trials.merge(shared, on=[*SHARED, "model_key"]) for reference in references]
     return pd.concat([trials for trials in agreed if len(trials)] or [measurements.head(0)], ignore_index=True)
+
+
+def pairs_with_references(measurements: pd.DataFrame, references: Sequence[Reference], x_axes: XAxes) -> list[Pairing]:
+    """The predicted pairings of this CPU with references, as in `compared_with_references`, without probes."""
+    rows, measured = agreeing(measurements, references), with_parameters(measurements)
+    axes = x_axes_of(x_axes, measured)
+    means = {**means_of(measured), **means_of(rows)}
+    return compared_with_references(measured, rows, axes, means, references)[1]
 
 
 def compared_with_references(
