@@ -634,6 +634,7 @@ QUALITY = _axes(CELL_AXES) | {
 CLAIMS = {
     "study": _text("study that the claim belongs to"),
     "machine": _text("machine whose measurements the claim is compared with"),
+    "elsewhere": _text("of a reference: its accelerator and date; empty for machines of the run"),
     "statement": _text("the claimed statement"),
     "source": _text("author, title and date of the source; `ours` for our own statements"),
     "published": _text("the published value, or the tested range"),

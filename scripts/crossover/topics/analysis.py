@@ -126,7 +126,7 @@ def analyse(
         machines=machines_of(_joined(cells, reference_cells), means, ranked, runs, together),
         latencies=latencies_of(trials, together),
     )
-    tables = replace(tables, claims=check_claims(studies, tables, together))
+    tables = replace(tables, claims=check_claims(studies, tables, together, references))
     return replace(tables, answers=answers_of(tables, studies, together, (prices or {}).get("currency")))
 
 

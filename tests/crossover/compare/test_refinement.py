@@ -19,6 +19,7 @@ from crossover.config.words import series_axes
 
 Row = Callable[..., dict[str, Any]]
 Rows = Callable[..., list[dict[str, Any]]]
+SIZES = (10, 30, 100, 400, 1600)
 
 
 @pytest.mark.parametrize(
@@ -273,14 +274,12 @@ def test_a_predicted_crossover_gets_trials_of_this_machine_while_they_can_narrow
     rows: Rows, deviation: float, decision: str, trials: dict[int, int]
 ) -> None:
     """The GPU of h100 takes 200 us; single trials of this CPU, which takes 1 us x size, have a spread of 10 %."""
-    table = pd.DataFrame(rows((10, 30, 100, 400), {"cpu": None}, trials=1))
-    there = pd.DataFrame(rows((10, 30, 100, 400), {"cuda": 200e-6}, trials=3)).assign(machine="h100")
+    table = pd.DataFrame(rows(SIZES, {"cpu": None}, trials=1))
+    there = pd.DataFrame(rows(SIZES, {"cuda": 200e-6}, trials=3)).assign(machine="h100")
     both = with_costs(pd.concat([table, there]).assign(side=lambda trials: trials["device"]), None)
     axes = [axis for axis in series_axes("size") if axis != "machine"]
     series = {**dict(zip(axes, table[axes].iloc[0], strict=True)), "machine": "h100"}
-    prediction = Prediction(
-        1.0, dict.fromkeys((10, 30, 100, 400), deviation), {}, (10, 30, 100, 200, 400), SampleMean(0.0, 0.1**2, 40)
-    )
+    prediction = Prediction(1.0, dict.fromkeys(SIZES, deviation), {}, (100, 200), SampleMean(0.0, 0.1**2, 40))
     pairing = Pairing("reference", series, "cuda", "cpu", "cuda", both, "size", "here", prediction)
     refinement = Refinement(bisections=0, extra_trials=0, first_trials=1, pairs=("reference",))
 

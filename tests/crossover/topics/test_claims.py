@@ -18,14 +18,17 @@ from crossover.compare.refinement import all_trials
 from crossover.config.studies import Refinement
 from crossover.config.study import Study
 from crossover.errors import UserError
-from crossover.tables.columns import Training
+from crossover.report.templates import environment_of
+from crossover.tables.columns import COLUMNS, Training
+from crossover.tables.frames import records
+from crossover.tables.reference_files import Facts, Reference
 from crossover.tables.run_tables import TABLES, RunTables, run_tables
 from crossover.topics.claims.findings import REASONS, VERDICTS
 from crossover.topics.claims.table import check_claims
 from crossover.topics.claims.trials import trials_of_claims
 from crossover.topics.latency.table import MISTAKES, latencies_of
 from crossover.topics.quality.table import quality_table
-from report_pages import study
+from report_pages import TEMPLATES, study
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -511,3 +514,49 @@ def test_every_machine_is_checked_separately(row: Row) -> None:
     assert verdicts[:2] == [["disc_depth", "here", "reproduced"], ["disc_depth", "other", "differs"]]
     assert verdicts[2:] == [["unmeasured", "here", "no_data"]]
     assert list(table.columns) == list(check_claims({}, run_tables()).columns) == list(TABLES["claims"])
+
+
+def on_references(row: Row, devices: Sequence[str], *, source: str = "Somebody (2019)", **there: Any) -> list[Any]:
+    """What a claim on the GPU's speed-up gives with a reference, whose GPU is 4.5 times as fast as its CPU."""
+
+    def trials(devices: Sequence[str], **values: Any) -> pd.DataFrame:
+        times_s = {"cpu": 9e-3, "cuda": 2e-3}
+        rows = [
+            row(**{"device": device, "trial": trial, "step_time_s": times_s[device] * 1.01**trial, "model_key": "key"})
+            | values
+            for device in devices
+            for trial in (1, 2, 3)
+        ]
+        return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
+
+    facts = Facts("far", "NVIDIA H100 80GB HBM3", "Xeon", 16, "2026-11-26", "2", "3", None, "Linux", None, None)
+    reference = Reference(facts, trials(("cpu", "cuda"), machine="far", **there))
+    tables, claimed = tables_of(trials(devices)), claiming(SPEEDUP | {"source": source, "published": None})
+    rows = check_claims(claimed, tables, references=[reference])
+    return [tuple(each.values()) for each in records(rows[["machine", "verdict", "elsewhere"]])]
+
+
+FAR = ("far", "reproduced", "an H100 measured elsewhere (2026-11-26)")
+
+
+def test_a_published_claim_that_nothing_here_can_judge_is_judged_on_references(row: Row) -> None:
+    """Its verdict has its own row, which names where it was measured."""
+    assert on_references(row, ["cpu"]) == [("here", "no_data", None), FAR]
+
+
+@pytest.mark.parametrize("change", [{"model_key": "other"}, {"precision": "bf16"}, {"batch_size": 7}])
+def test_a_reference_judges_only_the_same_series_of_the_same_model(row: Row, change: dict[str, Any]) -> None:
+    assert on_references(row, ["cpu"], **change) == [("here", "no_data", None)]
+
+
+def test_a_reference_judges_neither_our_own_claims_nor_what_is_judged_here(row: Row) -> None:
+    assert on_references(row, ["cpu"], source="ours") == [("here", "no_data", None)]
+    assert on_references(row, ["cpu", "cuda"]) == [("here", "reproduced", None)]
+
+
+@pytest.mark.parametrize("elsewhere", [None, FAR[2]])
+def test_a_verdict_from_elsewhere_says_so(elsewhere: str | None) -> None:
+    words: Any = environment_of(TEMPLATES).get_template("words.j2").module
+    claim = {"source": "Somebody", "verdict": "reproduced", "elsewhere": elsewhere}
+    said = words.verdict(claim).strip()
+    assert said == ("✓ reproduced" if elsewhere is None else f"on {elsewhere}: ✓ reproduced")

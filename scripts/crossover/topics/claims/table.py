@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
-from crossover.config.claim_forms import Claim, CrossoverBetween, Form, RatioWithin, SameQuality
+from crossover.compare.cells import means_of, summarise
+from crossover.compare.crossovers import crossovers_of
+from crossover.compare.pairings import pairings
+from crossover.config.claim_forms import OURS, Claim, CrossoverBetween, Form, RatioWithin, SameQuality
 from crossover.config.study import Study
 from crossover.config.words import HERE
-from crossover.tables.frames import headline_rows, of_study, on_all_cores, records
-from crossover.tables.labels import axis_label, side_word
-from crossover.tables.registry import DETERMINISTIC
-from crossover.tables.run_tables import RunTables, table_of
+from crossover.tables.frames import headline_rows, of_study, on_all_cores, records, with_parameters
+from crossover.tables.labels import axis_label, product_family, side_word, with_article
+from crossover.tables.reference_files import Reference
+from crossover.tables.registry import DETERMINISTIC, SERIES_AXES
+from crossover.tables.run_tables import RunTables, run_tables, table_of
 from crossover.text import listed, place_text
 from crossover.topics.caveats import by_importance, flags_of
 from crossover.topics.claims.cell_claims import check_quality, check_ratio
@@ -25,40 +30,69 @@ def check_claims(
     studies: Mapping[str, Study],
     tables: RunTables,
     together: Mapping[str, int] | None = None,
+    references: Sequence[Reference] = (),
 ) -> pd.DataFrame:
     """One row per claim and machine on which its study was measured, or with machine HERE if there is no such machine.
 
-    By study, `together` has the number of comparisons for which its ratios are corrected. Raises UserError if a claim
-    selects several cells for a side or several series.
+    A published claim that no machine of the run can judge, for lack of an accelerator, has further rows: of each of
+    `references` that can. By study, `together` has the number of comparisons for which its ratios are corrected. Raises
+    UserError if a claim selects several cells for a side or several series.
     """
     tables = replace(tables, measurements=on_all_cores(tables.measurements))
+    elsewhere: dict[tuple[str, str], RunTables] = {}
     rows = []
     for study, claim in ((of, claim) for of in studies.values() for claim in of.claims):
-        for machine in _machines(study.name, claim, tables):
-            of_machine = _of_machine(tables, machine)
-            finding, caveats = _check(study, claim, of_machine, (together or {}).get(study.name, 1))
-            rows.append(
-                {
-                    "study": study.name,
-                    "machine": machine,
-                    "statement": claim.statement,
-                    "source": claim.source,
-                    "published": claim.shown,
-                    "measured": finding.measured,
-                    "measured_low": finding.low,
-                    "measured_high": finding.high,
-                    "form": claim.form_name,
-                    **_measure(claim.form),
-                    "tested_low": getattr(claim.form, "low", None),
-                    "tested_high": getattr(claim.form, "high", None),
-                    **_x_axis(study.name, claim, tables.crossovers),
-                    "verdict": finding.verdict,
-                    "reason": finding.reason,
-                    "place": finding.place,
-                    "caveats": caveats,
-                }
-            )
+        checked = [
+            _row(study, claim, machine, _of_machine(tables, machine), (together or {}).get(study.name, 1))
+            for machine in _machines(study.name, claim, tables)
+        ]
+        is_alone = claim.source != OURS and {row["reason"] for row in checked} == {"no_accelerator"}
+        for facts, trials in ((each.facts, each.trials) for each in references if is_alone):
+            key = facts.name, study.name
+            if key not in elsewhere:
+                elsewhere[key] = _of_reference(trials, tables.measurements, study)
+            gpu = f"{with_article(product_family(facts.device_name))} measured elsewhere ({facts.measured_on})"
+            row = _row(study, claim, facts.name, elsewhere[key], len(study.claims)) | {"elsewhere": gpu}
+            checked += [row] if row["verdict"] != NO_DATA else []
+        rows += checked
     return table_of("claims", rows)
+
+
+def _row(study: Study, claim: Claim, machine: str, tables: RunTables, together: int) -> dict[str, Any]:
+    finding, caveats = _check(study, claim, tables, together)
+    return {
+        "study": study.name,
+        "machine": machine,
+        "statement": claim.statement,
+        "source": claim.source,
+        "published": claim.shown,
+        "measured": finding.measured,
+        "measured_low": finding.low,
+        "measured_high": finding.high,
+        "form": claim.form_name,
+        **_measure(claim.form),
+        "tested_low": getattr(claim.form, "low", None),
+        "tested_high": getattr(claim.form, "high", None),
+        **_x_axis(study.name, claim, tables.crossovers),
+        "verdict": finding.verdict,
+        "reason": finding.reason,
+        "place": finding.place,
+        "caveats": caveats,
+    }
+
+
+def _of_reference(trials: pd.DataFrame, measurements: pd.DataFrame, study: Study) -> RunTables:
+    """The tables of a reference's trials in the series of this run's, with the same code of the model."""
+    here = of_study(measurements, study.name)[OF_SERIES].dropna(subset="model_key").drop_duplicates()
+    agreeing = with_parameters(trials.merge(here, on=OF_SERIES))
+    means = means_of(agreeing)
+    crossovers = crossovers_of(pairings(agreeing, {study.name: study.x_axis}))
+    return run_tables(
+        measurements=on_all_cores(agreeing), cells=summarise(agreeing, means), crossovers=crossovers, means=means
+    )
+
+
+OF_SERIES = [*(axis for axis in SERIES_AXES if axis != "machine"), "model_key"]
 
 
 def _machines(study: str, claim: Claim, tables: RunTables) -> list[str]:
