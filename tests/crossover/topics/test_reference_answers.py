@@ -310,11 +310,6 @@ def test_a_reference_changes_no_other_rows(cpu_alone: RunTables, with_reference:
         pd.testing.assert_frame_equal(getattr(cpu_alone, name), table[table["pair"] != "reference"], check_dtype=False)
 
 
-def test_claims_are_not_tested_on_a_reference(cpu_rows: Any, elsewhere: Any) -> None:
-    claim = {"statement": "it wins", "source": "A", "crossover_between": {"range": [300, 700]}}
-    assert tables(cpu_rows, elsewhere(), claims=[claim]).claims["verdict"].tolist() == ["no_data"]
-
-
 def test_with_a_gpu_here_devices_of_the_same_kind_are_compared(row: Row, cpu_rows: Any, elsewhere: Any) -> None:
     run = tables(cpu_rows + trials(row, "cuda", lambda _: 3e-3), elsewhere())
     assert not of_kind(run, "reference")
