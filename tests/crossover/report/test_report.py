@@ -385,6 +385,9 @@ def test_beside_the_only_cpu_a_reference_is_compared_but_not_ranked(rows: pd.Dat
         text = (page.folder / name).read_text()
         assert "Fastest" not in text
         assert "An H200 would be 10.0x as fast as this CPU at 4,000 neurons" in text
+    claims = (page.folder / "summary.md").read_text().partition("from 100 on")
+    assert claims[0].endswith("– no data (no GPU was measured): ")
+    assert claims[2].partition("<br>")[2].startswith("on an H200 measured elsewhere (2026-11-23): ")
 
 
 def test_a_study_without_a_crossover_says_its_speed_up(row: Row, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def claim(**columns: Any) -> dict[str, Any]:
         "condition": None,
         "metric": None,
         "over_metric": None,
-        "elsewhere": None,
+        "elsewhere": "",
         "caveats": [],
     } | columns
 

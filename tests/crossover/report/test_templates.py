@@ -56,7 +56,7 @@ def worded(macro: str, values: Mapping[str, object]) -> str:
 
 @pytest.mark.parametrize("source", ["ours", "a published source"])
 def test_every_verdict_on_a_claim_has_words(source: str) -> None:
-    claims = [{"verdict": verdict, "source": source, "elsewhere": None} for verdict in VERDICTS]
+    claims = [{"verdict": verdict, "source": source, "elsewhere": ""} for verdict in VERDICTS]
     texts = [worded("verdict", claim) for claim in claims]
     ours = ["✓ holds", "≈ may hold", "✗ does not hold"]
     published = ["✓ reproduced", "≈ compatible", "✗ differs"]

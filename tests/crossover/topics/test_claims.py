@@ -541,22 +541,22 @@ FAR = ("far", "reproduced", "an H100 measured elsewhere (2026-11-26)")
 
 def test_a_published_claim_that_nothing_here_can_judge_is_judged_on_references(row: Row) -> None:
     """Its verdict has its own row, which names where it was measured."""
-    assert on_references(row, ["cpu"]) == [("here", "no_data", None), FAR]
+    assert on_references(row, ["cpu"]) == [("here", "no_data", ""), FAR]
 
 
 @pytest.mark.parametrize("change", [{"model_key": "other"}, {"precision": "bf16"}, {"batch_size": 7}])
 def test_a_reference_judges_only_the_same_series_of_the_same_model(row: Row, change: dict[str, Any]) -> None:
-    assert on_references(row, ["cpu"], **change) == [("here", "no_data", None)]
+    assert on_references(row, ["cpu"], **change) == [("here", "no_data", "")]
 
 
 def test_a_reference_judges_neither_our_own_claims_nor_what_is_judged_here(row: Row) -> None:
-    assert on_references(row, ["cpu"], source="ours") == [("here", "no_data", None)]
-    assert on_references(row, ["cpu", "cuda"]) == [("here", "reproduced", None)]
+    assert on_references(row, ["cpu"], source="ours") == [("here", "no_data", "")]
+    assert on_references(row, ["cpu", "cuda"]) == [("here", "reproduced", "")]
 
 
-@pytest.mark.parametrize("elsewhere", [None, FAR[2]])
-def test_a_verdict_from_elsewhere_says_so(elsewhere: str | None) -> None:
+@pytest.mark.parametrize("elsewhere", ["", FAR[2]])
+def test_a_verdict_from_elsewhere_says_so(elsewhere: str) -> None:
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     claim = {"source": "Somebody", "verdict": "reproduced", "elsewhere": elsewhere}
     said = words.verdict(claim).strip()
-    assert said == ("✓ reproduced" if elsewhere is None else f"on {elsewhere}: ✓ reproduced")
+    assert said == ("✓ reproduced" if not elsewhere else f"on {elsewhere}: ✓ reproduced")

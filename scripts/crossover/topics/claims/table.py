@@ -63,6 +63,7 @@ def _row(study: Study, claim: Claim, machine: str, tables: RunTables, together: 
     return {
         "study": study.name,
         "machine": machine,
+        "elsewhere": "",
         "statement": claim.statement,
         "source": claim.source,
         "published": claim.shown,

@@ -130,15 +130,14 @@ class Reference(Crossover):
         return text
 
     def details(self) -> list[str]:
-        is_two_sided = self.status in CROSSED and None not in self.known_ends
-        confidence = "95 % CI" if is_two_sided and self.has_interval else "95 % confidence" if self.is_one_sided else ""
         undecided = self.status in ("edge_tie", "undecided")
         decide = ["more trials, or a quieter machine, may decide"] if undecided else []
-        return [*([confidence] if confidence else []), *self.where(), *decide]
+        return [*(["95 % confidence"] if self.is_one_sided else []), *self.where(), *decide]
 
     def basis(self) -> str:
         """What the estimate is based on."""
-        source = f"Estimated from the steps of {self.gpu} elsewhere ({self.measured_on})"
+        interval = ", with its 95 % interval," if self.has_interval and None not in self.known_ends else ""
+        source = f"Estimated{interval} from the steps of {self.gpu} elsewhere ({self.measured_on})"
         if self.host_slowdown is None:
             return source
         scaled = f"which takes {number_text(self.host_slowdown)} times as long on this CPU"
