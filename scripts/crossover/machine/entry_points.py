@@ -5,7 +5,7 @@ from __future__ import annotations
 MEASUREMENT = "crossover.measurement"
 
 WORK = {
-    "trial": (f"{MEASUREMENT}.trial", "run_trial"),
+    "trial": (f"{MEASUREMENT}.ranks.trial", "run"),
     "training": (f"{MEASUREMENT}.training", "run_training"),
     "batch_try": (f"{MEASUREMENT}.search", "run_try"),
     "probe": (f"{MEASUREMENT}.roofs", "run_probe"),

@@ -108,6 +108,14 @@ class Measurement(Row):
     step_time_mean_s: float | None = column("mean of samples_s", "s")
     step_time_iqr_s: float | None = column("interquartile range of samples_s", "s")
     samples_s: list[float] | None = column("time of each timed block divided by its number of steps", "s")
+    rank_times_s: list[float] | None = column("median time of a step on each of several GPUs or processes", "s")
+    unsynced_s: float | None = column(
+        "median time of a step on several GPUs or processes without the all-reduce of gradients, beside split_step_s",
+        "s",
+    )
+    averaged_error: float | None = column(
+        "relative difference of gradients averaged over several GPUs from those of one on the whole batch"
+    )
     severe_outliers: int | None = column("number of samples_s above the third quartile + 3 interquartile ranges")
     block_steps: int | None = column("steps in a timed block, between two synchronisations")
     timed_s: float | None = column("sum of all timed blocks", "s")
