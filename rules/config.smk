@@ -23,7 +23,7 @@ with one_line_errors():
     layers = module_layers(config, RUN.config_entries) if IS_MODULE else RUN.config_layers()
     CONFIG = read_configuration(layers, REPOSITORY / "config")
     MACHINE = RUN.machine()
-    PLAN = RunPlan.of(CONFIG, MACHINE.devices)
+    PLAN = RunPlan.of(CONFIG, MACHINE.devices, MACHINE.gpus)
     check_config(CONFIG, MACHINE, PLAN.devices)
     SHIPPED = Path(get_file("config/reference"))
     REFERENCES = reference_folders(CONFIG.keys.reference, PLAN.devices, SHIPPED)
@@ -38,7 +38,7 @@ with one_line_errors():
         RUN.measure_again(DAG, [*OUTDATED, *outdated_datasets(Path(RESULTS), JOBS.dataset_keys)])
         if planned := {path: OUTDATED[path] for path in PLAN.results_of_grid if path in OUTDATED}:
             tell(f"Note: {reasons_text(planned)}")
-        for note in notes_before_run(CONFIG, MACHINE, REFERENCES, SHIPPED, SEVERAL_HOSTS):
+        for note in notes_before_run(CONFIG, MACHINE, PLAN.devices, REFERENCES, SHIPPED, SEVERAL_HOSTS):
             tell(note)
 
 

@@ -127,13 +127,13 @@ class Refinement:
         ge=0,
         le=MOST_TRIALS,
     )
-    pairs: tuple[Literal["device", "precision", "execution"], ...] = field(
-        default=("device",),
+    pairs: tuple[Literal["device", "gpus", "precision", "execution"], ...] = field(
+        default=("device", "gpus"),
         metadata={
             "min_length": 1,
             "description": "Which crossovers in time to narrow down: `device`, each accelerator and the CPU; "
-            "`precision`, fp32 and each other precision on one device; `execution`, eager and each other execution on "
-            "one device.",
+            "`gpus`, several GPUs and fewer; `precision`, fp32 and each other precision on one device; `execution`, "
+            "eager and each other execution on one device.",
         },
     )
     doublings: int = number(

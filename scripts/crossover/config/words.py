@@ -60,6 +60,9 @@ def is_cpu(device: str) -> bool:
     return device.partition("-")[0] == BASELINE
 
 
+GPUS = "gpus"
+"""The kind of pair of several GPUs with fewer of the same host."""
+
 BASELINE_SETTINGS = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
 """The baseline precision and execution, with which the others on a device are compared."""
 

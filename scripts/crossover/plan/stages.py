@@ -12,7 +12,7 @@ from typing import Any
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.studies import Cell, Refinement
 from crossover.config.study import Study
-from crossover.config.words import AXES, BASELINE, BASELINE_SETTINGS, CPU_THREADS
+from crossover.config.words import AXES, BASELINE, BASELINE_SETTINGS, CPU_THREADS, GPUS, ranks_of_side
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
 
@@ -24,13 +24,15 @@ def refinement_on(study: Study, devices: Sequence[str], run: Refinement) -> Refi
         return None
     refinement = replace(run, **study.refinement)
     sides = study.devices_among(devices)
+    alone = [side for side in sides if ranks_of_side(side) == 1]
     compared = {
-        "device": BASELINE in sides and len(sides) > 1 and asks_for_crossovers(study.figures),
+        GPUS: len(alone) < len(sides) and asks_for_crossovers(study.figures),
+        "device": BASELINE in alone and len(alone) > 1 and asks_for_crossovers(study.figures),
         "precision": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["precision"], study.precisions),
         "execution": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["execution"], study.executions),
     }
     pairs: tuple[Any, ...] = tuple(pair for pair in refinement.pairs if compared[pair])
-    if study.candidates is not None and BASELINE in sides and len(sides) > 1:
+    if study.candidates is not None and BASELINE in alone and len(alone) > 1:
         pairs += ("best",)
     return replace(refinement, pairs=pairs) if pairs else None
 

@@ -45,7 +45,7 @@ def leaser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Leaser:
 
 def test_a_lease_makes_only_its_gpu_visible(leaser: Leaser) -> None:
     with leaser() as leased:
-        assert leased == Lease("GPU-1", {"CUDA_VISIBLE_DEVICES": "GPU-1"}, leased.waited_s, leased.gpus)
+        assert leased == Lease(("GPU-1",), {"CUDA_VISIBLE_DEVICES": "GPU-1"}, leased.waited_s, leased.gpus)
         assert leased.gpus.visible == ("GPU-1", "GPU-2")
     assert TWO.opened == 0
 
@@ -59,7 +59,7 @@ def test_gpus_passed_by_the_main_process_are_leased_without_nvml(
     monkeypatch.setenv(HANDED_DOWN, "")
     hand_down_gpus()
     with leaser(environment={HANDED_DOWN: os.environ[HANDED_DOWN]}, nvml=FakeNvml(there=False)) as leased:
-        assert leased.uuid == "GPU-2"
+        assert leased.uuids == ("GPU-2",)
         assert [(gpu.usable, gpu.near) for gpu in leased.gpus.installed] == [(("GPU-1",), {0, 3}), (("GPU-2",), set())]
 
 
@@ -90,8 +90,8 @@ def test_without_a_gpu_nothing_is_leased(
     leaser: Leaser, folder: Path, device: str, environment: dict[str, str], nvml: FakeNvml
 ) -> None:
     with leaser(device, environment, nvml=nvml) as first, leaser(device, environment, nvml=nvml) as second:
-        assert [(leased.uuid, leased.environment, leased.waited_s) for leased in (first, second)] == [
-            (None, {}, 0.0)
+        assert [(leased.uuids, leased.environment, leased.waited_s) for leased in (first, second)] == [
+            ((), {}, 0.0)
         ] * 2
     assert not folder.exists()
 
@@ -103,7 +103,7 @@ def test_accelerators_without_uuids_share_one_lease(
     absent = FakeNvml(there=False)
     with ExitStack() as first:
         leased = first.enter_context(leaser(device, nvml=absent))
-        assert (leased.uuid, leased.environment) == (None, {})
+        assert (leased.uuids, leased.environment) == ((), {})
         waiting = Waiting(first, 0.1)
         monkeypatch.setattr("crossover.machine.lease.time", waiting)
         with leaser(device, nvml=absent, tell=waiting.tell):
@@ -146,7 +146,7 @@ def wait(leaser: Leaser, until_s: float) -> Waiting:
         patch.setattr("crossover.machine.lease.time", waiting)
         patch.setattr("crossover.machine.lease.POLL_S", 0.5)
         with leaser(nvml=nvml, tell=waiting.tell) as leased:
-            assert leased.uuid == "GPU-1"
+            assert leased.uuids == ("GPU-1",)
             assert leased.waited_s == until_s
     return waiting
 
@@ -163,7 +163,7 @@ def test_a_failed_trial_returns_its_gpu(leaser: Leaser) -> None:
     with pytest.raises(ZeroDivisionError), leaser():
         _ = 1 / 0
     with leaser() as leased:
-        assert leased.uuid == "GPU-1"
+        assert leased.uuids == ("GPU-1",)
 
 
 def test_all_users_may_take_the_locks(leaser: Leaser, folder: Path) -> None:

@@ -117,12 +117,13 @@ def _wait(
         child.wait_for_end(ENDING_LIMIT_S, is_final=status != REFUSED and not transient)
         return Outcome(status, done["reason"], status != REFUSED, facts or {}, done.get("result", {}), transient)
     ending = child.ending(ENDING_LIMIT_S)
-    who = "the measuring process"
-    if lost is not None and facts is not None:
-        who = lost["name"]
-        if "status" in lost:
-            reason = _during(doing, f"{who}: {lost['reason']}")
-            return _with_time(Outcome(lost["status"], reason, False, facts, transient=lost["is_lost"]), passing)
+    who = "the measuring process" if lost is None else lost["name"]
+    if lost is not None and "reason" in lost:
+        reason = _during(doing, f"{who}: {lost['reason']}")
+        if facts is None:
+            raise ChildFailedError(reason)
+        return _with_time(Outcome(lost["status"], reason, False, facts, transient=lost["is_lost"]), passing)
+    if lost is not None:
         ending = Ending(signal=lost["signal"])
     if ending is None or ending == Ending():
         raise ChildLostError("the measuring process is gone, and its server did not report how it ended")

@@ -151,4 +151,6 @@ class TrialOnRanks(Trial):
     def _communication(self) -> Columns:
         """The times of a step with its communication, and with the all-reduce of gradients switched off."""
         methods = dict(zip(("split_step_s", "unsynced_s"), map(Method, self.group.steps), strict=True))
-        return time_interleaved(methods, COMPARED_BLOCK_S, self.watch)
+        batches = self.group.size if self.job.cell.protocol == EACH else 1
+        times_s = time_interleaved(methods, COMPARED_BLOCK_S, self.watch)
+        return {name: time_s / batches for name, time_s in times_s.items()}
