@@ -8,7 +8,7 @@ WORK = {
     "trial": (f"{MEASUREMENT}.ranks.trial", "run"),
     "training": (f"{MEASUREMENT}.training", "run_training"),
     "batch_try": (f"{MEASUREMENT}.search", "run_try"),
-    "probe": (f"{MEASUREMENT}.roofs", "run_probe"),
+    "probe": (f"{MEASUREMENT}.ranks.links", "run"),
 }
 """Module and function of each kind of job, as names, so that a measuring process imports only what its job needs."""
 

@@ -125,7 +125,7 @@ class Jobs:
         parts = {name: str(value) for name, value in _flat(settings) if name not in NOT_COUNTED}
         parts |= self._machine_parts(wildcards["device"].partition("-")[0])
         if kind == "probe":
-            return parts | {"code of the measurement": Key.of(digests_of("crossover.measurement.roofs")).key}
+            return parts | {"code of the measurement": Key.of(digests_of("crossover.measurement.ranks.links")).key}
         code = self._codes(kind, wildcards["workload"], self._studies[wildcards["study"]].user_model).parts
         if self.machine.elsewhere:  # each node has variables of its own
             code = {name: value for name, value in code.items() if not name.startswith("variable ")}

@@ -179,8 +179,8 @@ class RunPlan:
 
     @cached_property
     def roofs(self) -> list[str]:
-        """Paths of the roofs of all devices on which a model is timed; the CPU on fewer cores has none."""
-        cells = [cell for cell in self.cells if threads_of_side(cell.device) is None]
+        """Paths of the roofs of all devices on which a model is timed; one CPU process on fewer cores has none."""
+        cells = [c for c in self.cells if threads_of_side(c.device) is None or ranks_of_side(c.device) > 1]
         return list(dict.fromkeys(self.roofs_pattern.format(**vars(cell)) for cell in cells))
 
     @property

@@ -40,6 +40,7 @@ from crossover.topics.references.answers import (
     set_up_answers,
 )
 from crossover.topics.references.table import host_paces
+from crossover.topics.several_gpus import communication_answers
 from crossover.topics.wording import points_text
 
 
@@ -152,6 +153,7 @@ def _study_answers(tables: RunTables, study: Study, together: int) -> list[Answe
         answers = [_of_batch(answer, batch) if answer.main else answer for answer in answers]
     return [
         *answers,
+        *communication_answers(tables, study.x_axis),
         *bottleneck_answers(tables.cells, study.x_axis),
         *memory_answers(tables.cells),
         *largest_batch_answers(tables.searched_cells),
