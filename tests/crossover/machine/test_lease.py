@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.machine.lease import HANDED_DOWN, Lease, hand_down_gpus, lease, others_held
-from crossover.machine.locks import LEASES
+from crossover.machine.locks import LEASES, locked
 from fake_nvml import FakeGpu, FakeNvml
 
 TWO = FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2"))
@@ -200,3 +201,42 @@ def test_an_unsuitable_folder_for_locks_is_rejected(
     assert LEASES in str(error.value)
     assert "\n" not in str(error.value)
     assert not list(folder.parent.glob("elsewhere/*"))
+
+
+THREE = FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2"), FakeGpu("GPU-3"))
+
+
+def test_several_gpus_are_leased_together_in_their_order(leaser: Leaser) -> None:
+    with leaser("cuda", nvml=THREE) as first, leaser("cuda-2", nvml=THREE) as others:
+        assert first.uuids == ("GPU-1",)
+        assert others.uuids == ("GPU-2", "GPU-3")
+        assert others.environment == {"CUDA_VISIBLE_DEVICES": "GPU-2,GPU-3"}
+
+
+def test_more_gpus_than_are_visible_are_an_error(leaser: Leaser) -> None:
+    with pytest.raises(UserError, match="device cuda-4: it needs 4 GPUs, and this process may use 3"):
+        leaser("cuda-4", nvml=THREE).__enter__()
+
+
+def test_a_trial_that_waits_for_several_gpus_holds_none_and_keeps_its_place(
+    leaser: Leaser, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ExitStack() as first:
+        first.enter_context(leaser("cuda", nvml=THREE))
+        second = first.enter_context(leaser("cuda", nvml=THREE))
+        assert second.uuids == ("GPU-2",)
+
+        class Watching(Waiting):
+            def sleep(self, seconds: float) -> None:
+                """While the trial waits, the free GPU is free, and another trial that wants it would queue."""
+                with locked(folder / "GPU-3.lock", fcntl.LOCK_EX):
+                    pass
+                with pytest.raises(BlockingIOError), locked(folder / "GPU-1.queue", fcntl.LOCK_EX):
+                    pass
+                super().sleep(seconds)
+
+        waiting = Watching(first, 0.1)
+        monkeypatch.setattr("crossover.machine.lease.time", waiting)
+        with leaser("cuda-2", nvml=THREE, tell=waiting.tell) as leased:
+            assert leased.uuids == ("GPU-1", "GPU-2")
+            assert leased.waited_s > 0

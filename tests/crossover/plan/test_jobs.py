@@ -117,3 +117,12 @@ def test_the_runtime_of_a_job_is_enough_for_two_measurements_and_grows_with_atte
     assert 60 * first_min >= 2 * (START_LIMIT_S + limit_s + ENDING_LIMIT_S)
     assert second_min == 2 * first_min
     assert (made.mem_mb(CELL, 1), made.mem_mb(CELL, 2)) == (4001, 8002)
+
+
+def test_on_a_node_a_cell_on_several_gpus_takes_them_and_their_cores() -> None:
+    """On this machine, it requests a single slot, and leases its GPUs when its turn comes."""
+    of_cell = {"study": "disc_depth", "device": "cuda-2"}
+    there, here = jobs(KNOWN_NODES, None, devices=["cuda", "cuda-2"]), replace(jobs(cores=4), gpus=4)
+    assert (there.gpu(of_cell), there.threads(of_cell)) == (2, 32)
+    assert (here.gpu(of_cell), here.threads(of_cell)) == (1, 1)
+    assert there.gpu({**of_cell, "device": "cpu-2x1"}) is None
