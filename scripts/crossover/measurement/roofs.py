@@ -89,12 +89,15 @@ def run_probe(job: ProbeJob, tell: Tell, probing: Probing | None = None) -> tupl
     }
     tell({"begun": names})
     watch = Stopwatch(synchronise=target.synchronise)
+    probed = (
+        partial(probing, job, target, watch) if probing else partial(probe, target, job.threads, watch, job.precisions)
+    )
 
     def attempt() -> tuple[list[dict[str, Any]], str | None]:
         surroundings = Surroundings(unit_of_side(job.cell.device), job.uuid, pynvml)
         started_ns = watch.wall_ns()
         surroundings.counts()
-        rows = [row for _ in range(ROUNDS) for row in (probing or probe)(job, target, watch)]
+        rows = [row for _ in range(ROUNDS) for row in probed()]
         surroundings.counts()
         timed_s = (watch.wall_ns() - started_ns) * NANO
         facts = {**host, "device": job.cell.device, "threads": job.threads, "timed_s": timed_s}
@@ -135,18 +138,18 @@ def _better(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     return best | {"lowest": lowest, "highest": highest}
 
 
-def probe(job: ProbeJob, target: OpenDevice, watch: Stopwatch) -> Iterator[dict[str, Any]]:
+def probe(target: OpenDevice, threads: int, watch: Stopwatch, precisions: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Rows of table `roofs`, without the columns that identify the device; unsupported precisions have no row."""
     rows, working_sets = ACCELERATOR_ROWS, ACCELERATOR_WORKING_SETS
     if target.device.type == "cpu":
         rows, working_sets = HOST_ROWS, host_working_sets(last_level_cache_bytes(usable_cpus()), available_bytes())
     with without_garbage_collection(), torch.no_grad():
-        for precision in job.precisions:
+        for precision in precisions:
             try:
-                yield _matrix_products(target.device, precision, job.threads, watch, rows)
+                yield _matrix_products(target.device, precision, threads, watch, rows)
             except UnsupportedError:
                 continue
-        set_switches("fp32", job.threads)
+        set_switches("fp32", threads)
         for working_set in working_sets:
             row = _memory(target.device, working_set, watch)
             yield row
