@@ -16,10 +16,7 @@ from crossover.errors import shown_value
 from crossover.files import relative_path
 from crossover.home import IS_INSTALLED, ROOT
 
-DEVICE_CHOICES = (
-    f"{', '.join(DEVICES)}, the CPU on fewer cores, such as {BASELINE}-1 or {BASELINE}-{HALF}, or several processes, "
-    f"such as cuda-2 for two GPUs or {BASELINE}-2x1 for two with one core each"
-)
+DEVICE_CHOICES = f"{', '.join(DEVICES)}, fewer cores (cpu-1, cpu-{HALF}), two GPUs (cuda-2), two processes (cpu-2x1)"
 
 MEMORY_UNITS = {
     "": 1,

@@ -8,7 +8,7 @@ trials.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -70,13 +70,10 @@ def host_working_sets(cache_bytes: int | None, free_bytes: int) -> tuple[int, ..
     return tuple(working_sets)
 
 
-Probing = Callable[[ProbeJob, OpenDevice, Stopwatch], Iterator[dict[str, Any]]]
+def run_probe(job: ProbeJob, tell: Tell, probing: Any = None) -> tuple[str, None, dict[str, Any]]:
+    """Probe the device of the job's cell in this process, by `probe` or a function with the same arguments.
 
-
-def run_probe(job: ProbeJob, tell: Tell, probing: Probing | None = None) -> tuple[str, None, dict[str, Any]]:
-    """Probe the device of the job's cell in this process; returns `ok`, no reason, and the rows of table `roofs`.
-
-    `probing` measures them once; by default, it is `probe`.
+    Returns `ok`, no reason, and the rows of table `roofs`.
     """
     torch.set_num_threads(job.threads)
     target = open_device(job.cell.device)
@@ -89,15 +86,13 @@ def run_probe(job: ProbeJob, tell: Tell, probing: Probing | None = None) -> tupl
     }
     tell({"begun": names})
     watch = Stopwatch(synchronise=target.synchronise)
-    probed = (
-        partial(probing, job, target, watch) if probing else partial(probe, target, job.threads, watch, job.precisions)
-    )
 
     def attempt() -> tuple[list[dict[str, Any]], str | None]:
         surroundings = Surroundings(unit_of_side(job.cell.device), job.uuid, pynvml)
         started_ns = watch.wall_ns()
         surroundings.counts()
-        rows = [row for _ in range(ROUNDS) for row in probed()]
+        arguments = target, job.threads, watch, job.precisions
+        rows = [row for _ in range(ROUNDS) for row in (probing or probe)(*arguments)]
         surroundings.counts()
         timed_s = (watch.wall_ns() - started_ns) * NANO
         facts = {**host, "device": job.cell.device, "threads": job.threads, "timed_s": timed_s}
@@ -112,10 +107,6 @@ def disturbances(facts: Mapping[str, Any]) -> str | None:
     return ", ".join([*host_flags(facts), *([reason] if reason else [])]) or None
 
 
-BY_SIZE = ("memory", "all_reduce")
-"""Roofs that have a row for each working set."""
-
-
 def best_roofs(attempt: Callable[[], tuple[list[dict[str, Any]], str | None]]) -> list[dict[str, Any]]:
     """The best value of each roof in all attempts, which end once one is not `disturbed`.
 
@@ -125,7 +116,7 @@ def best_roofs(attempt: Callable[[], tuple[list[dict[str, Any]], str | None]]) -
     for _ in range(ATTEMPTS):
         rows, disturbed = attempt()
         for row in rows:
-            roof = (row["roof"], row.get("precision"), row["roof"] in BY_SIZE and row["working_set_bytes"])
+            roof = (row["roof"], row.get("precision"), row["roof"] != "matmul" and row.get("working_set_bytes"))
             best[roof] = _better(best.get(roof, row), row)
         if disturbed is None:
             break

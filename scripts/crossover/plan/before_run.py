@@ -95,11 +95,12 @@ def check_device_list(configuration: Configuration, machine: Machine) -> None:
 
 def too_many_gpus(configuration: Configuration, devices: Sequence[str]) -> str | None:
     """A note on the config's devices that are not planned, since they need more GPUs than the run has."""
-    if not (lacking := [device for device in configuration.devices or () if device not in devices]):
+    sides = [side for side in configuration.devices or () if ranks_of_side(side) > 1 and side not in devices]
+    if not sides:
         return None
-    most = max(map(ranks_of_side, lacking))
+    most = max(map(ranks_of_side, sides))
     return (
-        f"left out, since this run has fewer GPUs: {', '.join(lacking)}; on a host that has them, give "
+        f"left out, since this run has fewer GPUs: {', '.join(sides)}; on a host that has them, give "
         f"--cores {most} --resources gpu={most}"
     )
 

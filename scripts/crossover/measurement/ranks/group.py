@@ -167,10 +167,7 @@ def leave() -> None:
         distributed.destroy_process_group()
 
 
-AnyJob = Any
-
-
-def job_of_rank(job: AnyJob, rank: int) -> AnyJob:
+def job_of_rank(job: Any, rank: int) -> Any:
     """The job with the device and the CPUs of one rank; of several GPUs, its own is the first visible one."""
     uuids, cpus = job.rank_uuids or [], job.rank_cpus or []
     own = {"uuid": uuids[rank]} if uuids else {}

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import distributed
 
-from crossover.config.words import unit_of_side
 from crossover.measurement import Tell, ignore
 from crossover.measurement.clock.timing import Stopwatch
 from crossover.measurement.process.jobs import ProbeJob
@@ -28,14 +27,14 @@ def run(job: ProbeJob, tell: Tell = ignore) -> tuple[str, None, dict[str, Any]]:
         return run_probe(job, tell)
     result = None
     try:
-        result = run_probe(own_job, tell, partial(_all_reduces, group))
+        result = run_probe(own_job, tell, partial(_all_reduces, group, job))
     finally:
         group.end(gracefully=result is not None)
     return result
 
 
 def work(group: Group, job: ProbeJob) -> None:
-    target = open_device(unit_of_side(job.cell.device))
+    target = open_device(job.cell.device)
     _prepare(group, job, target)
     group.obey(Stopwatch(synchronise=target.synchronise))
 
@@ -47,11 +46,12 @@ def _prepare(group: Group, job: ProbeJob, target: OpenDevice) -> None:
     group.steps = [partial(distributed.all_reduce, tensor) for tensor in tensors]
 
 
-def _all_reduces(group: Group, job: ProbeJob, target: OpenDevice, watch: Stopwatch) -> Iterator[dict[str, Any]]:
+def _all_reduces(
+    group: Group, job: ProbeJob, target: OpenDevice, _threads: int, watch: Stopwatch, _precisions: object
+) -> Iterator[dict[str, Any]]:
     """Rows with the bytes of a tensor over the seconds that its all-reduce takes."""
     if not group.steps:
         _prepare(group, job, target)
-    watch = group.watch(watch)
     for step, size in zip(group.steps, SIZES, strict=True):
-        times_s = timed(step, watch, size).times_s(watch)
+        times_s = timed(step, group.watch(watch), size).times_s(group.watch(watch))
         yield row_of("all_reduce", times_s, size, "B/s", working_set_bytes=size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -124,7 +123,7 @@ def join(group: Group, cell: OpenCell, part: TrainingTask, surroundings: Surroun
     return step
 
 
-def check_gradients(group: Group, part: TrainingTask, precision: str) -> tuple[float | None, str | None, str | None]:
+def check_gradients(group: Group, part: TrainingTask, precision: str) -> tuple[float, str | None, str | None]:
     """Compare averaged gradients with those of one device; returns a relative error, why it is wrong, and a note.
 
     The averaged gradients must be the mean of those that one device computes on the parts, up to rounding. The error is
@@ -146,18 +145,15 @@ def check_gradients(group: Group, part: TrainingTask, precision: str) -> tuple[f
     of_whole = alone(whole)
     part.model.zero_grad(set_to_none=True)
     rounding = MARGIN * ROUNDING[precision]
-    error, noise, of_batch = (
-        relative_error(averaged, of_parts),
-        relative_error(again, of_parts),
-        relative_error(averaged, of_whole),
-    )
+    error, noise = relative_error(averaged, of_parts) or 0.0, relative_error(again, of_parts) or 0.0
+    of_batch = relative_error(averaged, of_whole) or 0.0
     wrong = note = None
-    if error is None or not error <= max(rounding, 3 * (noise or 0)):
-        wrong = f"gradients averaged over {group.size} processes differ from one device's by {error or math.nan:.2g}"
-    elif of_batch is None or not of_batch <= rounding**0.5:
+    if not error <= max(rounding, 3 * noise):
+        wrong = f"gradients averaged over {group.size} processes differ from one device's by {error:.2g}"
+    elif not of_batch <= rounding**0.5:
         note = (
-            f"averaged over {group.size} parts, gradients differ from those of the whole batch by "
-            f"{of_batch or math.nan:.2g}: the loss is no mean over samples, or a layer uses statistics of the batch"
+            f"averaged over {group.size} parts, gradients differ from those of the whole batch by {of_batch:.2g}: the "
+            "loss is no mean over samples, or a layer uses statistics of the batch"
         )
     return of_batch, wrong, note
 

@@ -7,12 +7,13 @@ once, and times, operations and energy are for one batch, so that they compare w
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pynvml
 
 from crossover.config.words import EACH, is_cpu, unit_of_side
@@ -37,7 +38,10 @@ PASSES = ("numerical check", "memory pass", "memory split", "count of operations
 COMPARED_BLOCK_S = 0.02
 """Minimum duration of a block with or without communication."""
 
-OF_A_BATCH = ("step_time_s", "step_time_mean_s", "step_time_iqr_s", "device_time_s")
+OF_A_BATCH = (
+    *("step_time_s", "step_time_mean_s", "step_time_iqr_s", "samples_s"),
+    *("device_time_s", "device_samples_s", "rank_times_s"),
+)
 
 
 def run(job: TrialJob, tell: Tell = ignore) -> Measurement:
@@ -71,17 +75,12 @@ class TrialOnRanks(Trial):
         self.group = group
         self.job = replace(self.job, latency_steps=0, latency_mistakes=False)
 
-    @contextmanager
-    def _reported(self) -> Iterator[None]:
+    def measure_time(self, tell: Tell) -> None:
         try:
-            yield
+            super().measure_time(tell)
         except Exception as error:
             self.group.await_report(original(error))
             raise
-
-    def measure_time(self, tell: Tell) -> None:
-        with self._reported():
-            super().measure_time(tell)
 
     def _build(self, tell: Tell) -> Task:
         return build_part(self.cell, self.group, tell)
@@ -103,10 +102,8 @@ class TrialOnRanks(Trial):
         blocks = zip(*self.group.samples_s[-len(columns["samples_s"]) :], strict=True)
         columns["rank_times_s"] = [statistics.median(walls_s) / columns["block_steps"] for walls_s in blocks]
         if self.job.cell.protocol == EACH:
-            columns |= {name: columns[name] and columns[name] / size for name in OF_A_BATCH}
-            columns |= {
-                name: columns[name] and [s / size for s in columns[name]] for name in ("samples_s", "rank_times_s")
-            }
+            of_a_batch = {name: columns[name] for name in OF_A_BATCH if columns[name] is not None}
+            columns |= {name: (np.asarray(seconds) / size).tolist() for name, seconds in of_a_batch.items()}
             columns["timed_steps"] *= size
         if not is_cpu(self.job.cell.device):
             time_block(self.execution.step, columns["block_steps"], self.watch)
