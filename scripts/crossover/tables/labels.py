@@ -77,7 +77,8 @@ def machine_words(preposition: str, machine: str) -> str:
 
 def machine_side(device: str, machine: str) -> str:
     """Name of a device among those of several machines: 'this CPU', 'GPU of h200'."""
-    return f"this {side_word(device)}" if machine == HERE else f"{side_word(device)} of {machine}"
+    this = "this" if ranks_of_side(device) == 1 else "these"
+    return f"{this} {side_word(device)}" if machine == HERE else f"{side_word(device)} of {machine}"
 
 
 def varying(table: pd.DataFrame, axes: Iterable[str] = NAMED_AXES) -> list[str]:

@@ -184,8 +184,7 @@ def fork_ranks(job: Job, work: Callable[[Group, Any], None], tell: Tell) -> tupl
 
     Call this before any device is opened and any thread started.
     """
-    size = ranks_of_side(job.cell.device)
-    if size == 1:
+    if (size := ranks_of_side(job.cell.device)) == 1:
         return None, job
     store, barrier = f"{tempfile.mkdtemp()}/store", Barrier(size)
     group = Group(0, size, store, barrier, [])
