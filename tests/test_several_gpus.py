@@ -101,3 +101,14 @@ def test_two_runs_on_one_host_wait_for_each_other(workflow: WorkflowCopy, tmp_pa
     both = workflow.notes() + other.notes()
     assert len(both) == 2 * 2 * GPUS
     assert beside_cpu_trials(both) == []
+
+
+def test_trials_on_two_gpus_and_on_one_never_share_a_gpu(workflow: WorkflowCopy) -> None:
+    """Within a block of the round, those on one GPU come first."""
+    finish(start(workflow, "--config", "devices=[cuda,cuda-2]"), workflow)
+    notes = sorted(workflow.notes(), key=lambda note: note["began"])
+    assert {(note["device"], note["gpus"].count("GPU-")) for note in notes} == {("cuda", 1), ("cuda-2", 2)}
+    assert len(notes) == 2 * GPUS
+    for first, second in at_once(notes):
+        assert {*first["gpus"].split(",")}.isdisjoint(second["gpus"].split(","))
+    assert [note["device"] for note in notes] == [*["cuda"] * GPUS, *["cuda-2"] * GPUS]

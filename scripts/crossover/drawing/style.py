@@ -113,7 +113,7 @@ def side_look(device: str) -> tuple[str, str]:
     """Colour and dashes of a device."""
     threads = threads_of_side(device)
     if threads is None:
-        return DEVICE_COLOURS[unit_of_side(device)], "-" if ranks_of_side(device) == 1 else "-."
+        return DEVICE_COLOURS[unit_of_side(device)], ("-", "--", "-.", ":")[min(ranks_of_side(device) // 2, 3)]
     return CPU_SIDE_COLOUR, "--" if threads == HALF else ":"
 
 
