@@ -25,7 +25,7 @@ with one_line_errors():
     layers = module_layers(config, RUN.config_entries) if IS_MODULE else RUN.config_layers()
     CONFIG = read_configuration(layers, REPOSITORY / "config")
     MACHINE = RUN.machine()
-    PLAN = RunPlan.of(CONFIG, MACHINE.devices)
+    PLAN = RunPlan.of(CONFIG, MACHINE.devices, MACHINE.gpus)
     check_config(CONFIG, MACHINE, PLAN.devices)
     SHIPPED = Path(get_file("config/reference"))
     REFERENCES = reference_folders(CONFIG.keys.reference, PLAN.devices, SHIPPED)
@@ -48,7 +48,7 @@ with one_line_errors():
         if ignored := without_effect(layers, RUN.config_entries, CONFIG.complete):
             tell(f"Note: {ignored}")
         for note in notes_before_run(
-            CONFIG, MACHINE, REFERENCES, SHIPPED, None if SEVERAL_HOSTS else Path(FOLDER)
+            CONFIG, MACHINE, PLAN.devices, REFERENCES, SHIPPED, None if SEVERAL_HOSTS else Path(FOLDER)
         ):
             tell(note)
 

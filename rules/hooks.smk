@@ -157,7 +157,7 @@ def begin_run():
             for note in notes_at_start(CONFIG, MACHINE, COUNTERS, RUN.is_local, RUN.cores):
                 tell(f"Note: {note}")
             check_executor(CONFIG, MACHINE, local=RUN.is_local)
-            if RUN.is_local and "cuda" in PLAN.devices:
+            if RUN.is_local and any(side.startswith("cuda") for side in PLAN.devices):
                 hand_down_gpus()
         # A dry-run need not wait for these modules.
         from crossover.measurement.process.children import start_early

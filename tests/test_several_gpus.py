@@ -10,8 +10,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from crossover.machine.threads import usable_cores
 from processes import PATIENCE_S, wait_for
 from workflow_copy import ROOT, WorkflowCopy
 
@@ -101,3 +103,37 @@ def test_two_runs_on_one_host_wait_for_each_other(workflow: WorkflowCopy, tmp_pa
     both = workflow.notes() + other.notes()
     assert len(both) == 2 * 2 * GPUS
     assert beside_cpu_trials(both) == []
+
+
+def test_trials_on_two_gpus_and_on_one_never_share_a_gpu(workflow: WorkflowCopy) -> None:
+    """Within a block of the round, those on one GPU come first."""
+    finish(start(workflow, "--config", "devices=[cuda,cuda-2]"), workflow)
+    notes = sorted(workflow.notes(), key=lambda note: note["began"])
+    assert {(note["device"], note["gpus"].count("GPU-")) for note in notes} == {("cuda", 1), ("cuda-2", 2)}
+    assert len(notes) == 2 * GPUS
+    for first, second in at_once(notes):
+        assert {*first["gpus"].split(",")}.isdisjoint(second["gpus"].split(","))
+    assert [note["device"] for note in notes] == [*["cuda"] * GPUS, *["cuda-2"] * GPUS]
+
+
+@pytest.mark.skipif(usable_cores() < 2, reason="needs two cores")
+def test_two_processes_of_the_cpu_have_a_crossover_over_one_and_their_links_are_probed(tmp_path: Path) -> None:
+    workflow = WorkflowCopy(tmp_path / "workflow")
+    workflow.edit("studies/batch_mlp_training", sizes=[16], batch_sizes=[2, 64], cpu_threads=[1])
+    workflow.edit("studies/batch_mlp_training", protocols=["resident", "each"])
+    workflow.config(studies=["batch_mlp_training"], devices=["cpu", "cpu-2x1"])
+    workflow.run()
+    rows = pd.read_parquet(workflow.results / "measurements.parquet")
+    assert set(rows["status"]) == {"ok"}
+    assert set(zip(rows["protocol"], rows["device"], strict=True)) == {
+        *(("resident", side) for side in ("cpu", "cpu-1", "cpu-2x1")),
+        *(("each", side) for side in ("cpu-1", "cpu-2x1")),
+    }
+    crossovers = pd.read_parquet(workflow.results / "crossovers.parquet")
+    pairs = crossovers.loc[crossovers["pair"] == "gpus", ["protocol", "baseline", "contender"]]
+    assert sorted(pairs.values.tolist()) == [[name, "cpu-1", "cpu-2x1"] for name in ("each", "resident")]
+    roofs = pd.read_parquet(workflow.results / "roofs.parquet")
+    assert set(roofs.loc[roofs["device"] == "cpu-2x1", "roof"]) == {"all_reduce"}
+    answers = pd.read_parquet(workflow.results / "answers.parquet")
+    sentences = answers.loc[answers["kind"] == "communication", "sentence"]
+    assert sentences.str.contains("of a step on 2 CPU processes at batch 64").any()

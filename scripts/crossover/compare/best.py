@@ -19,7 +19,7 @@ from crossover.compare.choices import Fastest, fastest
 from crossover.compare.intervals import Floats
 from crossover.compare.pairings import Pairing, XAxes
 from crossover.config.study import Study
-from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
+from crossover.config.words import BASELINE, X_AXES, is_cpu, ranks_of_side, series_axes
 from crossover.tables.frames import at_common_points, first_row
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
@@ -191,6 +191,7 @@ def best_series(measurements: pd.DataFrame, candidates: CandidatesByStudy, x_axe
         axes, along = best_axes(x_axes[study]), X_AXES[x_axes[study]]
         rows = measurements[
             (measurements["study"] == study)
+            & (measurements["device"].map(ranks_of_side) == 1)
             & measurements["precision"].isin(compared.precisions)
             & measurements["protocol"].isin(compared.protocols)
         ]

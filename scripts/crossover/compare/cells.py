@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crossover.compare.flags import cell_flags
 from crossover.compare.intervals import ENERGY_RESOLUTION, Floats, Interval, SampleMean, columns_of, share_over_trials
-from crossover.config.words import BASELINE, HERE, is_cpu
+from crossover.config.words import BASELINE, HERE, is_cpu, ranks_of_side, unit_of_side
 from crossover.drift import drift_of
 from crossover.tables.registry import CELL_AXES, MEMORY_PARTS
 from crossover.tables.run_tables import table_of
@@ -154,11 +154,12 @@ def hourly_price(prices: Mapping[str, float | None], machine: str, device: str) 
     """Price per hour of the whole machine, even if a step uses only a part of it; NaN if none is given.
 
     The price of a machine with a name is looked up by this name, then by the device. For a machine without a name, it
-    is looked up by the device, then as `here`.
+    is looked up by the device, then as `here`. N GPUs cost N times the price of a machine with one.
     """
-    keys = [BASELINE if is_cpu(device) else device]
-    keys = [*keys, HERE] if machine == HERE else [machine, *keys]
-    return next((price for key in keys if (price := prices.get(key)) is not None), math.nan)
+    unit = BASELINE if is_cpu(device) else unit_of_side(device)
+    number = 1 if is_cpu(device) else ranks_of_side(device)
+    keys = [(unit, number), (HERE, 1)] if machine == HERE else [(machine, 1), (unit, number)]
+    return next((number * price for key, number in keys if (price := prices.get(key)) is not None), math.nan)
 
 
 def _scaled(interval: Interval, factor: float) -> Interval:

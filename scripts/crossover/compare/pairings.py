@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import compress
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,15 @@ from crossover.config.words import (
     BASELINE,
     BASELINE_SETTINGS,
     CPU_THREADS,
+    EACH,
     FROM_HOST,
+    GPUS,
     PROTOCOLS,
     X_AXES,
     is_cpu,
+    ranks_of_side,
     series_axes,
+    unit_of_side,
 )
 from crossover.tables.frames import at_common_points, first_row, on_all_cores
 from crossover.tables.registry import CELL_AXES, COSTS
@@ -67,7 +71,8 @@ class Pairing:
 
     pair: str
     """What the sides differ in: device, precision, execution, variant, settings (precision and execution), protocol or
-    machine; reference: a machine measured elsewhere; best: devices, each with its fastest candidate.
+    machine; gpus: the number of GPUs, or of processes on the CPU; reference: a machine measured elsewhere; best:
+    devices, each with its fastest candidate.
     """
     series: dict[str, object]
     """The axes of the series; the axis on which the sides differ has the contender's value."""
@@ -101,6 +106,11 @@ class Pairing:
     def is_headline(self) -> bool:
         """True for the main question: an accelerator against all cores of its host's CPU."""
         return self.pair == "device" and self.baseline == BASELINE and self.other_machine is None
+
+    @property
+    def axis(self) -> str:
+        """The axis of cells on which the sides differ."""
+        return "device" if self.pair == GPUS else self.pair
 
     @property
     def along(self) -> str:
@@ -204,7 +214,9 @@ def pairings(
 def _pairings(priced: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
     studies = [(x_axes[str(study)], rows) for study, rows in priced.groupby("study", sort=False)]
     for x_axis, rows in studies:
-        yield from _over_threads(rows) if x_axis == CPU_THREADS else _devices(rows, x_axis)
+        alone = rows[rows["device"].map(ranks_of_side) == 1]
+        yield from _over_threads(alone) if x_axis == CPU_THREADS else _devices(alone, x_axis)
+        yield from _numbers_of_gpus(rows, "size" if x_axis == CPU_THREADS else x_axis)
     on_cores = [("size" if x_axis == CPU_THREADS else x_axis, on_all_cores(rows)) for x_axis, rows in studies]
     for axis, usual in BASELINE_SETTINGS.items():
         for x_axis, rows in on_cores:
@@ -273,7 +285,7 @@ def _series(rows: pd.DataFrame, axes: list[str]) -> Iterator[tuple[dict[str, obj
 
 def _devices(measurements: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
     """Each accelerator against each CPU side; without an accelerator, the CPU alone."""
-    for series, rows in _series(measurements, series_axes(x_axis)):
+    for series, rows in _series(measurements[measurements["protocol"] != EACH], series_axes(x_axis)):
         devices = list(rows["device"].unique())
         fewer_threads = [device for device in devices if is_cpu(device) and device != BASELINE]
         accelerators = [device for device in devices if not is_cpu(device)]
@@ -285,6 +297,20 @@ def _devices(measurements: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
                 sides = next((table for table in (sides, both) if len(table)), rows)
                 trials = sides.assign(side=sides["device"])
                 yield Pairing("device", series, contender, baseline, contender, trials, x_axis)
+
+
+def _numbers_of_gpus(measurements: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
+    """Several GPUs against one, and against the next smaller number of them."""
+    for series, rows in _series(measurements, series_axes(x_axis)):
+        devices = sorted(rows["device"].unique(), key=ranks_of_side)
+        for unit in dict.fromkeys(map(unit_of_side, devices)):
+            sides = [device for device in devices if unit_of_side(device) == unit]
+            for smaller, contender in pairwise(sides):
+                for baseline in dict.fromkeys((sides[0], smaller)):
+                    both = rows[rows["device"].isin([baseline, contender])]
+                    trials = at_common_points(both.assign(side=both["device"]), "side", X_AXES[x_axis])
+                    if len(trials):
+                        yield Pairing(GPUS, series, contender, baseline, contender, trials, x_axis)
 
 
 def _over_threads(measurements: pd.DataFrame) -> Iterator[Pairing]:
@@ -348,7 +374,7 @@ def _accelerators_and_cpus(series: dict[str, object], rows: pd.DataFrame, x_axis
             is_asked = BASELINE not in of_machine or all(map(is_cpu, of_cpu_machine))
             if cpu_machine == machine or BASELINE not in of_cpu_machine or not is_asked:
                 continue
-            for contender in (device for device in of_machine if not is_cpu(device)):
+            for contender in (device for device in of_machine if not is_cpu(device) and ranks_of_side(device) == 1):
                 of_baseline = (rows["machine"] == cpu_machine) & (rows["device"] == BASELINE)
                 both = rows[of_baseline | ((rows["machine"] == machine) & (rows["device"] == contender))]
                 trials = at_common_points(both.assign(side=both["device"]), "side", X_AXES[x_axis])

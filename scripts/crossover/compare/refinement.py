@@ -285,4 +285,4 @@ def _cells_at(pairing: Pairing, point: int) -> Iterator[Cell]:
             yield Cell(**{**axes, "device": device})
     else:
         for side in (pairing.baseline, pairing.contender):
-            yield Cell(**{**axes, X_AXES[pairing.x_axis]: point, pairing.pair: side})
+            yield Cell(**{**axes, X_AXES[pairing.x_axis]: point, pairing.axis: side})

@@ -279,7 +279,8 @@ class ConfigKeys:
     devices: Literal["auto"] | OneOrSeveral[Device] = Field(
         default="auto",
         description="Devices to measure. `auto` takes the CPU and this machine's accelerator. On a cluster, it takes "
-        "the CPU, and CUDA if Slurm knows a node with a GPU.",
+        "the CPU, and CUDA if Slurm knows a node with a GPU. `cuda-2` is two GPUs of one host that train a model "
+        "together; `cpu-2x1` does the same with two processes of one core each.",
     )
     reference: Text | Several[Text] = Field(
         default="auto",

@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from crossover.config.models import MODES
 from crossover.config.studies import LONGEST_S, MOST, MOST_SEED, MOST_THREADS, MOST_TRIALS, PRESETS
-from crossover.config.words import AS_WRITTEN, DEVICES, EXECUTIONS, HALF, PRECISIONS, PROTOCOLS
+from crossover.config.words import AS_WRITTEN, DEVICES, EXECUTIONS, HALF, PRECISIONS, PROTOCOLS, SEVERAL
 from crossover.errors import shown_value
 
 T = TypeVar("T")
@@ -161,7 +161,10 @@ Published = Annotated[float, Field(strict=True, gt=0, le=MOST_PUBLISHED)]
 Positive = Annotated[float, Field(strict=True, gt=0, le=MOST)]
 Range = Annotated[tuple[Published, ...], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
 Flag = Annotated[bool, Field(strict=True)]
-Device = Annotated[str, OneOf(DEVICES)]
+Device = (
+    Annotated[str, OneOf(DEVICES)]
+    | Annotated[str, Matching(SEVERAL, "several GPUs, as cuda-2, or several processes on the CPU, as cpu-2x1")]
+)
 Protocol = Annotated[str, OneOf(PROTOCOLS)]
 Precision = Annotated[str, OneOf((*PRECISIONS, AS_WRITTEN))]
 Execution = Annotated[str, OneOf(EXECUTIONS)]

@@ -11,12 +11,12 @@ import shlex
 import sys
 from decimal import Decimal
 
-from crossover.config.words import BASELINE, DEVICES, HALF
+from crossover.config.words import BASELINE, DEVICES, HALF, SEVERAL
 from crossover.errors import shown_value
 from crossover.files import relative_path
 from crossover.home import IS_INSTALLED, ROOT
 
-DEVICE_CHOICES = f"{', '.join(DEVICES)}, or the CPU on fewer cores, such as {BASELINE}-1 or {BASELINE}-{HALF}"
+DEVICE_CHOICES = f"{', '.join(DEVICES)}, fewer cores (cpu-1, cpu-{HALF}), two GPUs (cuda-2), two processes (cpu-2x1)"
 
 MEMORY_UNITS = {
     "": 1,
@@ -52,8 +52,8 @@ def report_command(*arguments: str) -> str:
 
 
 def device(text: str) -> str:
-    """Parse a device, or the CPU on some or half of its cores: cuda, cpu, cpu-1, cpu-half."""
-    if text not in DEVICES and not re.fullmatch(rf"{BASELINE}-({HALF}|[1-9][0-9]{{0,3}})", text, re.ASCII):
+    """Parse a device, the CPU on some or half of its cores, or several: cuda, cpu, cpu-1, cpu-half, cuda-2, cpu-2x1."""
+    if text not in DEVICES and not re.fullmatch(rf"{BASELINE}-({HALF}|[1-9][0-9]{{0,3}})|{SEVERAL}", text, re.ASCII):
         raise refusal(text, DEVICE_CHOICES)
     return text
 

@@ -127,14 +127,15 @@ class Refinement:
         ge=0,
         le=MOST_TRIALS,
     )
-    pairs: tuple[Literal["device", "precision", "execution", "variant", "plane"], ...] = field(
-        default=("device",),
+    pairs: tuple[Literal["device", "gpus", "precision", "execution", "variant", "plane"], ...] = field(
+        default=("device", "gpus"),
         metadata={
             "min_length": 1,
             "description": "Which crossovers in time to narrow down: `device`, each accelerator and the CPU; "
-            "`precision`, fp32 and each other precision on one device; `execution`, eager and each other execution on "
-            "one device; `variant`, the study's first variant and each other one on one device. `plane`, in a study "
-            "over sizes and batch sizes: the regions of both in which a device is certified faster.",
+            "`gpus`, several GPUs and fewer; `precision`, fp32 and each other precision on one device; `execution`, "
+            "eager and each other execution on one device; `variant`, the study's first variant and each other one on "
+            "one device. `plane`, in a study over sizes and batch sizes: the regions of both in which a device is "
+            "certified faster.",
         },
     )
     doublings: int = number(

@@ -50,7 +50,20 @@ from crossover.config.studies import (
     Effort,
     Refinement,
 )
-from crossover.config.words import BASELINE, CPU_THREADS, CUDA_GRAPH, HALF, PLAIN, X_AXES, is_cpu, threads_of_side
+from crossover.config.words import (
+    BASELINE,
+    CPU_THREADS,
+    CUDA_GRAPH,
+    EACH,
+    EXECUTIONS,
+    HALF,
+    PLAIN,
+    PROTOCOLS,
+    X_AXES,
+    is_cpu,
+    ranks_of_side,
+    threads_of_side,
+)
 from crossover.errors import UserError
 
 MOST_SAMPLES = 1_000_000_000_000
@@ -200,7 +213,7 @@ class StudyFile:
         description="What a step includes. `resident` keeps the data on the device. `as_published` does what the "
         "source does. `loaded` takes each batch from the Dataset or loader that a `model` gives. `from_host` copies a "
         "batch from pinned host memory to the accelerator and the results back; `from_pageable` does so from pageable "
-        "memory.",
+        "memory. Several GPUs share a batch; in `each`, every one takes a batch, and times are for one batch.",
     )
     precisions: Several[Precision] = Field(
         default=("fp32",),
@@ -358,6 +371,7 @@ class Study(StudyFile):
                 model=self.user_model,
             )
             for variant, protocol, batch_size, precision, execution, size, device in grid
+            if _is_measured(protocol, execution, device)
         ]
 
     @property
@@ -397,6 +411,13 @@ class Study(StudyFile):
         )
 
 
+def _is_measured(protocol: str, execution: str, device: str) -> bool:
+    """Whether a cell exists: several GPUs run eagerly on resident batches, and the CPU alone needs no batch `each`."""
+    if ranks_of_side(device) > 1:
+        return execution == EXECUTIONS[0] and protocol in (PROTOCOLS[0], EACH)
+    return protocol != EACH or device != BASELINE
+
+
 def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
     """The cells that a study's `candidates` add to its grid."""
     compared = study.compared
@@ -407,6 +428,7 @@ def cells_of_candidates(study: Study, devices: Sequence[str]) -> list[Cell]:
         cell
         for cell in compared.cells(devices)
         if cell not in grid
+        and ranks_of_side(cell.device) == 1
         and not (cell.execution == CUDA_GRAPH and is_cpu(cell.device))
         and (cell.variant in study.variants or is_cpu(cell.device))
         and (threads_of_side(cell.device) is None or cell.execution in study.executions)
@@ -417,7 +439,9 @@ def trained_cells(study: Study, devices: Sequence[str]) -> list[Cell]:
     """Cells whose models a study trains. Protocol, execution and threads are fixed; models do not depend on them."""
     if study.quality is None:
         return []
-    return replace(study, timed=True, protocols=("resident",), executions=("eager",), cpu_threads=()).cells(devices)
+    return replace(study, timed=True, protocols=("resident",), executions=("eager",), cpu_threads=()).cells(
+        [device for device in devices if ranks_of_side(device) == 1]
+    )
 
 
 def effort_of(study: Study, run: Effort) -> Effort:

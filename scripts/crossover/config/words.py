@@ -13,13 +13,16 @@ COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
 """The precision of the matrix products in each mixed precision."""
 EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
-PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable")
-FROM_HOST = PROTOCOLS[1:]
+PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable", "each")
+FROM_HOST = PROTOCOLS[1:5]
 """Protocols in which a step may take its data from the host."""
 LOADING = PROTOCOLS[1:3]
 """Protocols in which a step may wait for a data loader."""
-COPYING = PINNED, _ = PROTOCOLS[3:]
+COPYING = PINNED, _ = PROTOCOLS[3:5]
 """Protocols in which a step copies a batch from pinned or pageable memory to the accelerator, and the results back."""
+EACH = PROTOCOLS[5]
+"""The protocol in which each of several GPUs takes a batch of its own (weak scaling), resident on it. In `resident`,
+they share a batch (strong scaling)."""
 PLAIN = "plain"
 
 HOST_BOUND_SHARE = 0.5
@@ -57,13 +60,35 @@ def is_cpu(device: str) -> bool:
     return device.partition("-")[0] == BASELINE
 
 
+GPUS = "gpus"
+"""The kind of pair of several GPUs with fewer of the same host."""
+
 BASELINE_SETTINGS = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
 """The baseline precision and execution, with which the others on a device are compared."""
 
 
+SEVERAL = r"cuda-([2-9]|[1-9][0-9])|cpu-([2-9]|[1-9][0-9])x[1-9][0-9]{0,2}"
+"""Pattern of the sides on which several processes, the ranks, train one model."""
+
+
+def ranks_of_side(device: str) -> int:
+    """Number of processes of a side: 2 for `cuda-2`, and for `cpu-2x1`, which has 1 core for each. 1 for others."""
+    kind, _, count = device.partition("-")
+    ranks, times, _ = count.partition("x")
+    return int(ranks) if times or (ranks and kind != BASELINE) else 1
+
+
+def unit_of_side(device: str) -> str:
+    """The side that is one of a side's processes: `cuda` for `cuda-2`, `cpu-1` for `cpu-2x1`."""
+    kind, _, count = device.partition("-")
+    if ranks_of_side(device) == 1:
+        return device
+    return f"{kind}-{count.partition('x')[2]}" if kind == BASELINE else kind
+
+
 def threads_of_side(device: str) -> int | str | None:
-    """Threads of the CPU on fewer cores, such as 1 for `cpu-1` and HALF for `cpu-half`. None for any other side."""
-    threads = device.partition("-")[2]
+    """Threads of each process of the CPU on fewer cores: 1 for `cpu-1`, HALF for `cpu-half`. None for other sides."""
+    threads = unit_of_side(device).partition("-")[2]
     return int(threads) if threads.isdigit() else threads or None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from crossover.config.source_names import constants
 from crossover.config.studies import Cell
-from crossover.config.words import COPYING, PLAIN
+from crossover.config.words import COPYING, EACH, PLAIN
 from crossover.errors import UserError
 from crossover.files import relative_path
 
@@ -50,7 +50,7 @@ class Traits:
 
 
 CONSTANTS = [f.name.upper() for f in fields(Traits)]
-OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded", *COPYING))
+OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded", *COPYING, EACH))
 
 
 def known_workloads() -> list[str]:
@@ -65,12 +65,12 @@ def workload_module(workload: str) -> Path:
 
 @cache
 def workload_traits(workload: str) -> Traits:
-    """The traits of a workload, with the protocols that copy `resident` batches; raises UserError."""
+    """The traits of a workload, with the protocols that use `resident` batches; raises UserError."""
     if workload == OWN:
         return OWN_TRAITS
     traits = read_traits(workload_module(workload))
-    copying = COPYING if "resident" in traits.protocols else ()
-    return replace(traits, protocols=(*traits.protocols, *copying))
+    others = (*COPYING, EACH) if "resident" in traits.protocols else ()
+    return replace(traits, protocols=(*traits.protocols, *others))
 
 
 def trains(workload: str) -> bool:

@@ -23,7 +23,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from crossover.config.words import HALF, threads_of_side
+from crossover.config.words import HALF, ranks_of_side, threads_of_side, unit_of_side
 
 DEVICE_COLOURS = {"cpu": "#0072B2", "cuda": "#D55E00", "mps": "#D55E00", "xpu": "#D55E00"}
 """From the palette of Okabe and Ito, which colour-blind readers can tell apart."""
@@ -113,7 +113,7 @@ def side_look(device: str) -> tuple[str, str]:
     """Colour and dashes of a device."""
     threads = threads_of_side(device)
     if threads is None:
-        return DEVICE_COLOURS[device], "-"
+        return DEVICE_COLOURS[unit_of_side(device)], ("-", "--", "-.", ":")[min(ranks_of_side(device) // 2, 3)]
     return CPU_SIDE_COLOUR, "--" if threads == HALF else ":"
 
 

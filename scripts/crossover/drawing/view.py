@@ -21,6 +21,7 @@ from crossover.config.words import (
     HALF,
     X_AXES,
     is_cpu,
+    ranks_of_side,
     series_axes,
     threads_of_side,
 )
@@ -354,6 +355,7 @@ def _in_grid_order(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     )
 
 
-def _device_rank(device: str) -> tuple[int, float]:
+def _device_rank(device: str) -> tuple[int, int, float]:
     threads = threads_of_side(device)
-    return DEVICES.index(device.partition("-")[0]), threads if isinstance(threads, int) else 0.5 * (threads == HALF)
+    number = threads if isinstance(threads, int) else 0.5 * (threads == HALF)
+    return DEVICES.index(device.partition("-")[0]), ranks_of_side(device), number

@@ -65,6 +65,8 @@ class Machine:
     """Settings and versions that may change a time, by device; empty if jobs are sent to other machines."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """The environment variables that may change a time."""
+    gpus: int | None = None
+    """Number of GPUs that a trial may use; None if it is unknown, or if jobs are sent to other machines."""
     compilers: str | None = None
     """The result of `find_compilers`; None if jobs are sent to other machines."""
 
@@ -75,7 +77,7 @@ def sent_elsewhere(machine: Machine, nodes: Nodes | str | None) -> Machine:
     A string is the reason why it does not. Hardware, driver and compilers of this machine are left out, since the jobs
     run on the nodes.
     """
-    away = replace(machine, elsewhere=True, driver_version=None, hardware={}, conditions={}, compilers=None)
+    away = replace(machine, elsewhere=True, driver_version=None, hardware={}, conditions={}, compilers=None, gpus=None)
     if not isinstance(nodes, Nodes):
         return replace(away, why_no_nodes=nodes or machine.why_no_nodes)
     devices = ("cpu", "cuda") if nodes.cpus_per_gpu else ("cpu",)
@@ -140,6 +142,7 @@ def find_machine() -> Machine:
         hardware={device: _hardware(device, nvidia) for device in devices},
         conditions={device: _conditions(device, nvidia) for device in devices},
         variables=timed_variables(os.environ),
+        gpus=visible_gpus or None,
         compilers=find_compilers(os.environ),
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 MEASUREMENT = "crossover.measurement"
 
 WORK = {
-    "trial": (f"{MEASUREMENT}.trial", "run_trial"),
+    "trial": (f"{MEASUREMENT}.ranks.trial", "run"),
     "training": (f"{MEASUREMENT}.training", "run_training"),
     "batch_try": (f"{MEASUREMENT}.search", "run_try"),
-    "probe": (f"{MEASUREMENT}.roofs", "run_probe"),
+    "probe": (f"{MEASUREMENT}.ranks.links", "run"),
 }
 """Module and function of each kind of job, as names, so that a measuring process imports only what its job needs."""
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from crossover.config.words import is_cpu
+from crossover.config.words import is_cpu, ranks_of_side, unit_of_side
 from crossover.errors import UserError
 from crossover.machine.gpus import Gpus, find_gpus
 from crossover.machine.locks import (
@@ -33,12 +33,12 @@ POLL_S = 0.2
 
 @dataclass(frozen=True)
 class Lease:
-    """The result of `lease`; `uuid` is None and `environment` is empty if nothing was leased."""
+    """The result of `lease`; `uuids` and `environment` are empty if nothing was leased."""
 
-    uuid: str | None
-    """UUID of the leased NVIDIA GPU or MIG instance; None for other accelerators."""
+    uuids: tuple[str, ...]
+    """UUIDs of the leased NVIDIA GPUs or MIG instances; empty for other accelerators."""
     environment: dict[str, str]
-    """Environment variables that make only this GPU visible to the measuring process."""
+    """Environment variables that make only these GPUs visible to the measuring process."""
     waited_s: float
     gpus: Gpus
     """The machine's NVIDIA GPUs, among which its CPUs are divided; empty for devices other than cuda."""
@@ -46,22 +46,28 @@ class Lease:
 
 @contextmanager
 def lease(device: str, environment: Mapping[str, str], tell: Callable[[str], None]) -> Iterator[Lease]:
-    """Lease the first free GPU while the block runs; wait if all are leased.
+    """Lease the first free GPU, or several for a side such as cuda-2, while the block runs; wait if need be.
 
     `tell` receives lines while this trial waits. Nothing is leased for the CPU, or if no GPU is visible; in that case
-    the measuring process reports the missing GPU. Raises UserError if the folder of locks cannot be used, or if the
-    NVIDIA driver cannot list its GPUs.
+    the measuring process reports the missing GPU. Raises UserError if the folder of locks cannot be used, if the NVIDIA
+    driver cannot list its GPUs, or if fewer are visible than needed.
     """
     names, gpus = _offered(device, environment)
     if not names:
-        yield Lease(None, {}, 0.0, gpus)
+        yield Lease((), {}, 0.0, gpus)
         return
+    number = ranks_of_side(device)
+    if number > len(names):
+        raise UserError(f"device {device}: it needs {number} GPUs, and this process may use {len(names)}; leave it out")
     folder = make_folder(folder_of_locks(environment))
     started = time.monotonic()
-    with ExitStack() as lock:
-        name = _take_first_free(lock, names, folder, tell)
-        uuid = name if name.startswith(("GPU-", "MIG-")) else None
-        yield Lease(uuid, {"CUDA_VISIBLE_DEVICES": uuid} if uuid else {}, time.monotonic() - started, gpus)
+    with ExitStack() as locks:
+        # Later trials wait in the queue, so that those on one GPU cannot starve one that waits for several.
+        queue = folder / f"{names[0].replace('/', '_')}.queue"
+        with locked(queue, fcntl.LOCK_EX, lambda: tell("waiting for a GPU, behind another trial that waits")):
+            taken = _take_first_free(locks, number, names, folder, tell)
+        uuids = tuple(name for name in taken if name.startswith(("GPU-", "MIG-")))
+        yield Lease(uuids, {"CUDA_VISIBLE_DEVICES": ",".join(uuids)} if uuids else {}, time.monotonic() - started, gpus)
 
 
 def others_held(uuid: str, environment: Mapping[str, str]) -> int:
@@ -77,14 +83,22 @@ def _path_of_lock(folder: Path, name: str) -> Path:
     return folder / f"{name.replace('/', '_')}.lock"
 
 
-def _take_first_free(lock: ExitStack, names: Sequence[str], folder: Path, tell: Callable[[str], None]) -> str:
+def _take_first_free(
+    locks: ExitStack, number: int, names: Sequence[str], folder: Path, tell: Callable[[str], None]
+) -> list[str]:
+    """Lock `number` of the names at once, in their order; until so many are free, hold none."""
     started = time.monotonic()
     tell_at = started + QUIET_S
     while True:
-        for name in names:
-            with suppress(BlockingIOError):
-                lock.enter_context(locked(_path_of_lock(folder, name), fcntl.LOCK_EX))
-                return name
+        with ExitStack() as held:
+            taken: list[str] = []
+            for name in names:
+                with suppress(BlockingIOError):
+                    held.enter_context(locked(_path_of_lock(folder, name), fcntl.LOCK_EX))
+                    taken.append(name)
+                if len(taken) == number:
+                    locks.enter_context(held.pop_all())
+                    return taken
         if (now := time.monotonic()) >= tell_at:
             holders = "; ".join(
                 f"{name} is used by {describe(holders_of(_path_of_lock(folder, name)))}" for name in names
@@ -98,6 +112,7 @@ def _offered(device: str, environment: Mapping[str, str]) -> tuple[list[str], Gp
     """Names to lock for a device (UUIDs of the visible NVIDIA GPUs, or the device's name), and the NVIDIA GPUs."""
     if is_cpu(device):
         return [], Gpus()
+    device = unit_of_side(device)
     gpus = _nvidia_gpus(environment) if device == "cuda" else None
     return ([device], Gpus()) if gpus is None else (list(gpus.visible), gpus)
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain, combinations
 from pathlib import Path
 
-from crossover.config.words import HALF, threads_of_side
+from crossover.config.words import HALF, ranks_of_side, threads_of_side
 from crossover.machine.gpus import Gpus, InstalledGpu
 from crossover.machine.kernel import CPUS, cgroup_quota, cpu_numbers, read_kernel
 
@@ -112,6 +112,15 @@ def share_of_host(device: str, cpu_threads: int | str, uuid: str | None, gpus: G
         cpus = cpus_of_gpus(gpus, usable_cpus(), os.cpu_count() or 1).get(uuid)
     cores = usable_cores(cpus, sharers=max(1, len(_visible_boards(gpus))))
     return cpus, threads_for(device, cpu_threads, cores)
+
+
+def cpus_of_processes(device: str) -> list[list[int]]:
+    """Logical CPUs of each process of a side such as cpu-2x1; empty for other sides, or if there are too few cores."""
+    ranks, threads = ranks_of_side(device), threads_of_side(device)
+    cores = cores_of(usable_cpus())
+    if ranks == 1 or not isinstance(threads, int) or len(cores) < ranks * threads:
+        return []
+    return [sorted(chain.from_iterable(cores[rank * threads :][:threads])) for rank in range(ranks)]
 
 
 def cpus_of_gpus(gpus: Gpus, allowed: Collection[int], online: int, root: Path = Path("/")) -> dict[str, list[int]]:

@@ -292,7 +292,7 @@ def time_interleaved(methods: Mapping[str, Method], block_min_s: float, watch: S
         try:
             with method.setting():
                 if steps > 1:
-                    method.step()
+                    time_block(method.step, 1, watch)
                 samples_s[name].append(time_block(method.step, steps, watch).wall_s / steps)
         except Exception:
             if name == unmodified:

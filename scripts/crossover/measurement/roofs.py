@@ -18,6 +18,7 @@ from typing import Any
 import pynvml
 import torch
 
+from crossover.config.words import unit_of_side
 from crossover.errors import UnsupportedError
 from crossover.machine.kernel import available_bytes, last_level_cache_bytes
 from crossover.machine.threads import usable_cpus
@@ -72,8 +73,11 @@ def host_working_sets(cache_bytes: int | None, free_bytes: int) -> tuple[int, ..
     return tuple(working_sets)
 
 
-def run_probe(job: ProbeJob, tell: Tell) -> tuple[str, None, dict[str, Any]]:
-    """Probe the device of the job's cell in this process; returns `ok`, no reason, and the rows of table `roofs`."""
+def run_probe(job: ProbeJob, tell: Tell, probing: Any = None) -> tuple[str, None, dict[str, Any]]:
+    """Probe the device of the job's cell in this process, by `probe` or a function with the same arguments.
+
+    Returns `ok`, no reason, and the rows of table `roofs`.
+    """
     torch.set_num_threads(job.threads)
     target = open_device(job.cell.device)
     host = describe_host()
@@ -87,10 +91,11 @@ def run_probe(job: ProbeJob, tell: Tell) -> tuple[str, None, dict[str, Any]]:
     watch = Stopwatch(synchronise=target.synchronise)
 
     def attempt() -> tuple[list[dict[str, Any]], str | None]:
-        surroundings = Surroundings(job.cell.device, job.uuid, pynvml)
+        surroundings = Surroundings(unit_of_side(job.cell.device), job.uuid, pynvml)
         started_ns = watch.wall_ns()
         surroundings.counts()
-        rows = [row for _ in range(ROUNDS) for row in probe(target, job.threads, watch, job.precisions)]
+        arguments = target, job.threads, watch, job.precisions
+        rows = [row for _ in range(ROUNDS) for row in (probing or probe)(*arguments)]
         surroundings.counts()
         timed_s = (watch.wall_ns() - started_ns) * NANO
         facts = {**host, "device": job.cell.device, "threads": job.threads, "timed_s": timed_s}
@@ -114,7 +119,7 @@ def best_roofs(attempt: Callable[[], tuple[list[dict[str, Any]], str | None]]) -
     for _ in range(ATTEMPTS):
         rows, disturbed = attempt()
         for row in rows:
-            roof = (row["roof"], row.get("precision"), row["roof"] == "memory" and row["working_set_bytes"])
+            roof = (row["roof"], row.get("precision"), row["roof"] != "matmul" and row.get("working_set_bytes"))
             best[roof] = _better(best.get(roof, row), row)
         if disturbed is None:
             break
@@ -164,11 +169,11 @@ def _matrix_products(
         left, right = (torch.randn(rows, rows, device=device).to(dtype) for _ in range(2))
         out = torch.empty_like(left)
         step = partial(torch.mm, left, right, out=out)
-        probes.append(_timed(step, watch, 2 * rows**3, working_set_bytes=3 * out.nbytes))
+        probes.append(timed(step, watch, 2 * rows**3, working_set_bytes=3 * out.nbytes))
         if probes[-1].step_s > LONGEST_STEP_S / 8:  # doubling the rows takes eight times as long
             break
     best = max(probes, key=lambda probe: probe.rate)
-    return _row("matmul", best.times_s(watch), best.count, "FLOP/s", precision=precision, **best.columns)
+    return row_of("matmul", best.times_s(watch), best.count, "FLOP/s", precision=precision, **best.columns)
 
 
 def _memory(device: torch.device, working_set: int, watch: Stopwatch) -> dict[str, Any]:
@@ -183,10 +188,10 @@ def _memory(device: torch.device, working_set: int, watch: Stopwatch) -> dict[st
     )
     repeats = PASSES if device.type == "cuda" else 1
     probes = [
-        _timed(_replayed(partial(_repeat, step, repeats), device), watch, repeats * count) for step, count in passes
+        timed(_replayed(partial(_repeat, step, repeats), device), watch, repeats * count) for step, count in passes
     ]
     best = max(probes, key=lambda probe: probe.rate)
-    return _row("memory", best.times_s(watch), best.count, "B/s", working_set_bytes=working_set)
+    return row_of("memory", best.times_s(watch), best.count, "B/s", working_set_bytes=working_set)
 
 
 def _repeat(step: Step, repeats: int) -> None:
@@ -209,15 +214,15 @@ def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]
             torch.sum(outputs, 0, out=sums)
             torch.add(outputs, sums, out=inputs)
 
-    yield _row("launch", [time_s / LAUNCHES for time_s in _timed(many, watch).times_s(watch)], None, "s")
+    yield row_of("launch", [time_s / LAUNCHES for time_s in timed(many, watch).times_s(watch)], None, "s")
     if device.type == "cuda":
         replay = _replayed(many, device)
-        replayed_s = [time_s / LAUNCHES for time_s in _timed(replay, watch).times_s(watch)]
-        yield _row("graph_launch", replayed_s, None, "s")
+        replayed_s = [time_s / LAUNCHES for time_s in timed(replay, watch).times_s(watch)]
+        yield row_of("graph_launch", replayed_s, None, "s")
         profile = profile_device(replay, device, watch.synchronise, LAUNCHES * replayed_s[0], most_steps=2)
         if profile is not None:
             kernel_s = profile.busy_s / profile.kernels
-            yield _row("graph_gap", [max(0.0, time_s - kernel_s) for time_s in replayed_s], None, "s")
+            yield row_of("graph_gap", [max(0.0, time_s - kernel_s) for time_s in replayed_s], None, "s")
 
 
 def _copies(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
@@ -225,8 +230,8 @@ def _copies(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
     for memory in ("pageable", "pinned"):
         on_host = torch.ones(COPY_BYTES, dtype=torch.uint8, pin_memory=memory == "pinned")
         for roof, target, source in (("host_to_device", on_device, on_host), ("device_to_host", on_host, on_device)):
-            times_s = _timed(partial(target.copy_, source), watch).times_s(watch)
-            yield _row(f"{roof}_{memory}", times_s, COPY_BYTES, "B/s", working_set_bytes=COPY_BYTES)
+            times_s = timed(partial(target.copy_, source), watch).times_s(watch)
+            yield row_of(f"{roof}_{memory}", times_s, COPY_BYTES, "B/s", working_set_bytes=COPY_BYTES)
 
 
 def _replayed(step: Step, device: torch.device) -> Step:
@@ -257,13 +262,13 @@ class Probe:
         return [time_block(self.step, steps, watch).wall_s / steps for _ in range(REPEATS)]
 
 
-def _timed(step: Step, watch: Stopwatch, count: int = 1, **columns: Any) -> Probe:
-    step()
+def timed(step: Step, watch: Stopwatch, count: int = 1, **columns: Any) -> Probe:
+    time_block(step, 1, watch)
     steps = max(1, math.ceil(BLOCK_S / max(time_block(step, 1, watch).wall_s, 1e-9)))
     return Probe(step, time_block(step, steps, watch).wall_s / steps, count, columns)
 
 
-def _row(roof: str, times_s: list[float], count: int | None, unit: str, **columns: Any) -> dict[str, Any]:
+def row_of(roof: str, times_s: list[float], count: int | None, unit: str, **columns: Any) -> dict[str, Any]:
     """The row of a roof: lowest and highest of the blocks' times, or of their rates `count` / time; the best counts."""
     values = times_s if count is None else [count / time_s for time_s in times_s]
     lowest, highest = min(values), max(values)

@@ -15,7 +15,7 @@ from typing import Any
 import pynvml
 import torch
 
-from crossover.config.words import LOADING, is_cpu
+from crossover.config.words import LOADING, is_cpu, unit_of_side
 from crossover.errors import InvalidError, UnsupportedError
 from crossover.machine.counters import queued_ns
 from crossover.machine.nvml import session
@@ -50,7 +50,7 @@ from crossover.measurement.workloads import build_model, build_task, count_param
 from crossover.tables.columns import Measurement
 
 
-def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
+def run_trial(job: TrialJob, tell: Tell = ignore, kind: Callable[..., Trial] | None = None) -> Measurement:
     """Measure one trial in this process.
 
     Without a valid result, the row's `status` is `oom`, `unsupported`, `timeout` or `invalid`, and `reason` says why.
@@ -58,7 +58,7 @@ def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
     """
     with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
         phases = Phases(process_age_s())
-        surroundings = Surroundings(job.cell.device, job.uuid, pynvml)
+        surroundings = Surroundings(unit_of_side(job.cell.device), job.uuid, pynvml)
         cell = open_cell(job)
         facts = cell.columns | {
             "parameters": count_parameters(job.cell),
@@ -68,7 +68,7 @@ def run_trial(job: TrialJob, tell: Tell = ignore) -> Measurement:
         }
         phases.end("context")
         tell({"begun": facts})
-        trial = Trial(job, cell, surroundings, phases, columns=dict(facts))
+        trial = (kind or Trial)(job, cell, surroundings, phases, columns=dict(facts))
 
         def tell_and_add(message: dict[str, Any]) -> None:
             trial.columns |= message.get("known", {})
@@ -120,21 +120,10 @@ class Trial:
 
     def measure_time(self, tell: Tell) -> None:
         """Build the task, warm up, and time the step."""
-        job, target, graphs_before = self.job, self.cell.target, compiled_graphs()
-        self.task = task = self.cell.build(self.cell.data(), self.cell.arithmetic(), job.seed + job.trial, tell)
-        self.execution = execution = prepare(task, job.cell.execution)
-        self.watch = watch = Stopwatch(
-            queued_ns=queued_ns,
-            synchronise=self._wait,
-            mark=target.mark,
-            between_s=target.between_s,
-            counts=lambda: {
-                "recompiles": execution.compilations(),
-                "samples": task.samples_taken or 0,
-                **self.surroundings.counts(),
-            },
-            around=execution.around,
-        )
+        job, graphs_before = self.job, compiled_graphs()
+        self.task = task = self._build(tell)
+        self.execution = execution = self._prepare()
+        self.watch = watch = self._stopwatch()
         self.phases.end("build")
         later_steps = min(job.latency_steps, TURN_STEPS)  # the latencies take at least this many
         ran_s: list[float] = []
@@ -185,6 +174,27 @@ class Trial:
                 "the model compiles itself, so the step is not eager; without its torch.compile, "
                 "`executions: [eager, compile]` measures both"
             )
+
+    def _build(self, tell: Tell) -> Task:
+        return self.cell.build(self.cell.data(), self.cell.arithmetic(), self.job.seed + self.job.trial, tell)
+
+    def _prepare(self) -> Execution:
+        return prepare(self.task, self.job.cell.execution)
+
+    def _stopwatch(self) -> Stopwatch:
+        task, execution, target = self.task, self.execution, self.cell.target
+        return Stopwatch(
+            queued_ns=queued_ns,
+            synchronise=self._wait,
+            mark=target.mark,
+            between_s=target.between_s,
+            counts=lambda: {
+                "recompiles": execution.compilations(),
+                "samples": task.samples_taken or 0,
+                **self.surroundings.counts(),
+            },
+            around=execution.around,
+        )
 
     def _wait(self) -> None:
         self.cell.target.synchronise()

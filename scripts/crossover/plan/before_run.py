@@ -12,7 +12,7 @@ from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin
 from crossover.config.config_keys import Configuration
 from crossover.config.study import Study, check_any_for
 from crossover.config.table_files import left_out
-from crossover.config.words import BASELINE, DEVICES, HERE, REFERENCE_FILES, is_cpu
+from crossover.config.words import BASELINE, DEVICES, HERE, REFERENCE_FILES, is_cpu, ranks_of_side
 from crossover.errors import UserError, allowed_names, did_you_mean
 from crossover.machine.counters import Counters, counters_between, read_counters
 from crossover.machine.discovery import Machine
@@ -39,21 +39,29 @@ def check_config(config: Configuration, machine: Machine, devices: Sequence[str]
     check_classes(config.keys.cluster.classes, config.devices)
     if config.keys.cluster.check_devices and not machine.elsewhere:
         check_device_list(config, machine)
+    if not devices:
+        raise UserError(f"devices: {too_many_gpus(config, devices)}")
     check_any_for(config.studies, devices)
 
 
 def notes_before_run(
-    config: Configuration, machine: Machine, references: Sequence[Path], shipped: Path, results: Path | None
+    config: Configuration,
+    machine: Machine,
+    devices: Sequence[str],
+    references: Sequence[Path],
+    shipped: Path,
+    results: Path | None,
 ) -> list[str]:
-    """Notes for the user: columns left out of a table, unused prices, unknown devices, results that may be replaced.
+    """Notes for the user: columns and devices left out, unused prices, unknown devices, results that may be replaced.
 
-    `results` is the folder on disk; None if several hosts measure into it.
+    `devices` are those of the plan. `results` is the folder on disk; None if several hosts measure into it.
     """
     tables = {study.user_model.table for study in config.studies if study.user_model and study.user_model.table}
     notes = [
         *map(left_out, tables),
         unused_prices(config.keys.prices, references, shipped),
         devices_unknown(config, machine),
+        too_many_gpus(config, devices),
         None if results is None else measured_elsewhere(results, platform.node()),
     ]
     return [note for note in notes if note]
@@ -77,12 +85,24 @@ def check_metrics(studies: Sequence[Study]) -> None:
 def check_device_list(configuration: Configuration, machine: Machine) -> None:
     """Raise UserError if a device in the config cannot be used on this machine."""
     for device in configuration.devices or ():
-        if device not in machine.devices:
+        if device.partition("-")[0] not in machine.devices:
             raise UserError(
                 f"{configuration.devices_from}: devices: '{device}' cannot be used on this machine; "
                 f"allowed here: auto, {', '.join(machine.devices)} ({machine.note or 'no other device was found'}); "
                 "to plan or report what another machine measures, set cluster.check_devices to false"
             )
+
+
+def too_many_gpus(configuration: Configuration, devices: Sequence[str]) -> str | None:
+    """A note on the config's devices that are not planned, since they need more GPUs than the run has."""
+    sides = [side for side in configuration.devices or () if ranks_of_side(side) > 1 and side not in devices]
+    if not sides:
+        return None
+    most = max(map(ranks_of_side, sides))
+    return (
+        f"left out, since this run has fewer GPUs: {', '.join(sides)}; on a host that has them, give "
+        f"--cores {most} --resources gpu={most}"
+    )
 
 
 def check_executor(configuration: Configuration, machine: Machine, local: bool) -> None:

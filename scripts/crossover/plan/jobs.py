@@ -14,7 +14,7 @@ from crossover.config.config_keys import Configuration
 from crossover.config.configuration import real_files
 from crossover.config.models import Model
 from crossover.config.study import Study, effort_of
-from crossover.config.words import AS_WRITTEN, AXES, COMPUTES_IN, HERE, is_cpu
+from crossover.config.words import AS_WRITTEN, AXES, COMPUTES_IN, HERE, is_cpu, ranks_of_side
 from crossover.config.workloads import memory_mb, workload_traits
 from crossover.files import relative_path
 from crossover.machine.code_key import Code, Modules, code_of, digests_of
@@ -125,7 +125,7 @@ class Jobs:
         parts = {name: str(value) for name, value in _flat(settings) if name not in NOT_COUNTED}
         parts |= self._machine_parts(wildcards["device"].partition("-")[0])
         if kind == "probe":
-            return parts | {"code of the measurement": Key.of(digests_of("crossover.measurement.roofs")).key}
+            return parts | {"code of the measurement": Key.of(digests_of("crossover.measurement.ranks.links")).key}
         code = self._codes(kind, wildcards["workload"], self._studies[wildcards["study"]].user_model).parts
         if self.machine.elsewhere:  # each node has variables of its own
             code = {name: value for name, value in code.items() if not name.startswith("variable ")}
@@ -209,7 +209,7 @@ class Jobs:
         if is_cpu(wildcards["device"]):
             node_class = (self.config.keys.cluster.classes or {}).get(wildcards.get("machine", HERE), {})
             return node_class.get("cores") or max(threads, self.cores or (nodes.cpus if nodes else 1))
-        return (nodes.cpus_per_gpu if nodes and auto else None) or threads
+        return ((nodes.cpus_per_gpu if nodes and auto else None) or threads) * ranks_of_side(wildcards["device"])
 
     @property
     def resources_of_class(self) -> dict[str, Callable[[Wildcards], str | None]]:
@@ -225,7 +225,11 @@ class Jobs:
 
     def gpu(self, wildcards: Wildcards) -> int | None:
         """GPUs that a measuring job requests: None for a CPU cell, since 0 would still be a request."""
-        return None if is_cpu(wildcards["device"]) else 1
+        if is_cpu(wildcards["device"]):
+            return None
+        # Here, jobs wait for their turn and lease their GPUs themselves, since Snakemake starts whatever fits: one
+        # that requested several would start last.
+        return ranks_of_side(wildcards["device"]) if self.machine.elsewhere else 1
 
     def runtime_min(self, wildcards: Wildcards, attempt: int, start_min: int = START_MIN) -> int:
         """Minutes that a measuring process requests, `start_min` more than its time limit."""

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from crossover.config.studies import Cell, in_rounds
-from crossover.config.words import is_cpu
+from crossover.config.words import is_cpu, ranks_of_side
 from crossover.plan.run_plan import RunPlan, Trial, cell_of_wildcards
 
 
@@ -54,7 +54,7 @@ def in_blocks(
     """Reorder trials so that `at_once` accelerators are busy, and the devices of a cell still follow each other.
 
     A block has up to `at_once` cells, each on all devices. Its accelerator trials come before its CPU trials; in every
-    second block, they come after them. No block spans two rounds.
+    second block, they come after them, and those on several accelerators after those on one. No block spans two rounds.
     """
     early = set(first)
     for _, part in groupby(order, lambda entry: (entry[0], entry[0] == 1 and (entry[1].study, entry[1] in early))):
@@ -65,7 +65,7 @@ def in_blocks(
 
 def _accelerators_together(groups: Iterable[Sequence[tuple[int, Cell]]], first: bool) -> list[tuple[int, Cell]]:
     block = [entry for group in groups for entry in group]
-    return sorted(block, key=lambda entry: is_cpu(entry[1].device) == first)
+    return sorted(block, key=lambda entry: (is_cpu(entry[1].device) == first, ranks_of_side(entry[1].device)))
 
 
 def priority_of_added(cell: Cell, trial: int, seed: int, at_once: int = 1) -> float:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.config_keys import Configuration
-from crossover.config.studies import SEARCH_PATH, TRAINING_PATH, Cell, Refinement
+from crossover.config.studies import MOST, SEARCH_PATH, TRAINING_PATH, Cell, Refinement
 from crossover.config.study import Study, cells_of_candidates, preview, study_of, trained_cells
-from crossover.config.words import AXES, BASELINE, HERE, threads_of_side
+from crossover.config.words import AXES, BASELINE, HERE, is_cpu, ranks_of_side, threads_of_side
 from crossover.config.workloads import workload_traits
 from crossover.plan.stages import path_of_row, refinement_on, stages_of
 
@@ -52,11 +52,12 @@ class RunPlan:
     """Whether machines measured elsewhere are compared with this one."""
 
     @classmethod
-    def of(cls, config: Configuration, devices: tuple[str, ...]) -> RunPlan:
-        """The plan of a config; `devices` are used if the config lists none."""
+    def of(cls, config: Configuration, devices: tuple[str, ...], gpus: int | None = None) -> RunPlan:
+        """The plan of a config; `devices` are used if it lists none. Sides of more than `gpus` GPUs are left out."""
+        wanted = config.devices or devices
         return cls(
             studies=config.studies,
-            default_devices=config.devices or devices,
+            default_devices=tuple(side for side in wanted if is_cpu(side) or ranks_of_side(side) <= (gpus or MOST)),
             trials=config.trials,
             seed=config.keys.seed,
             results=config.results,
@@ -165,7 +166,7 @@ class RunPlan:
         return {
             self.search_pattern.format(**vars(cell)): self.study[cell.study]
             for cell in self.cells
-            if threads_of_side(cell.device) is None
+            if threads_of_side(cell.device) is None and ranks_of_side(cell.device) == 1
         }
 
     @property
@@ -186,8 +187,8 @@ class RunPlan:
 
     @cached_property
     def roofs(self) -> list[str]:
-        """Paths of the roofs of all devices on which a model is timed; the CPU on fewer cores has none."""
-        cells = [cell for cell in self.cells if threads_of_side(cell.device) is None]
+        """Paths of the roofs of all devices on which a model is timed; one CPU process on fewer cores has none."""
+        cells = [c for c in self.cells if threads_of_side(c.device) is None or ranks_of_side(c.device) > 1]
         return list(dict.fromkeys(self.roofs_pattern.format(**vars(cell)) for cell in cells))
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,7 @@ class SnakemakeRun:
         if not self.is_main:
             return handed_down()
         machine = find_machine()
+        machine = replace(machine, gpus=min(self.gpus, machine.gpus or self.gpus))
         # --jobs is for clusters (a local run without --cores uses it as --cores); the executor is not known yet.
         if self.resources.nodes is not None:
             machine = sent_elsewhere(machine, find_nodes(self._cpu_partition()))

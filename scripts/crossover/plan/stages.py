@@ -12,7 +12,7 @@ from typing import Any
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.studies import Cell, Refinement
 from crossover.config.study import Study
-from crossover.config.words import AXES, BASELINE, BASELINE_SETTINGS, CPU_THREADS, is_cpu
+from crossover.config.words import AXES, BASELINE, BASELINE_SETTINGS, CPU_THREADS, GPUS, is_cpu, ranks_of_side
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
 
@@ -29,8 +29,10 @@ def refinement_on(
         return None
     refinement = replace(run, **study.refinement)
     sides = study.devices_among(devices)
-    on_both = BASELINE in sides and len(sides) > 1
+    alone = [side for side in sides if ranks_of_side(side) == 1]
+    on_both = BASELINE in alone and len(alone) > 1
     compared = {
+        GPUS: len(alone) < len(sides) and asks_for_crossovers(study.figures),
         "device": on_both and asks_for_crossovers(study.figures) and "plane" not in refinement.pairs,
         "plane": on_both and not over_cores and study.second_axis is not None,
         "precision": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["precision"], study.precisions),

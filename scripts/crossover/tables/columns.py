@@ -41,8 +41,9 @@ class Row:
     variant: str | None = column("option of the workload, such as channels_last; `plain` without an option")
     protocol: str | None = column(
         "where a step's data come from: `resident` (already on the device), `loaded` (batch by batch), `from_host` or "
-        "`from_pageable` (copied from pinned or pageable memory, and the results copied back), or `as_published` (as "
-        "in the workload's source)"
+        "`from_pageable` (copied from pinned or pageable memory, and the results copied back), `each` (on several "
+        "GPUs, of which each takes a batch, and to which times per batch belong), or `as_published` (as in the "
+        "workload's source)"
     )
     batch_size: int | None = column("batch size", "samples")
     precision: str | None = column("arithmetic of the step")
@@ -108,6 +109,14 @@ class Measurement(Row):
     step_time_mean_s: float | None = column("mean of samples_s", "s")
     step_time_iqr_s: float | None = column("interquartile range of samples_s", "s")
     samples_s: list[float] | None = column("time of each timed block divided by its number of steps", "s")
+    rank_times_s: list[float] | None = column("median time of a step on each of several GPUs or processes", "s")
+    unsynced_s: float | None = column(
+        "median time of a step on several GPUs or processes without the all-reduce of gradients, beside split_step_s",
+        "s",
+    )
+    averaged_error: float | None = column(
+        "relative difference of gradients averaged over several GPUs from those of one on the whole batch"
+    )
     severe_outliers: int | None = column("number of samples_s above the third quartile + 3 interquartile ranges")
     block_steps: int | None = column("steps in a timed block, between two synchronisations")
     timed_s: float | None = column("sum of all timed blocks", "s")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.config.words import CPU_THREADS, HALF, HERE, X_AXES, is_cpu, threads_of_side
+from crossover.config.words import CPU_THREADS, HALF, HERE, X_AXES, is_cpu, ranks_of_side, threads_of_side
 from crossover.tables.columns import Measurement
 from crossover.tables.registry import CELLS, METHODS, QUALITY_METRICS
 from crossover.text import cores_text, place_text, spaced, with_unit
@@ -21,6 +21,7 @@ PROTOCOL_WORDS = {
     "loaded": "batches loaded in each step",
     "from_host": "batch copied from pinned host memory and results back",
     "from_pageable": "batch copied from pageable host memory and results back",
+    "each": "a resident batch for each GPU",
 }
 
 NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision", "execution")
@@ -30,6 +31,8 @@ NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision
 def side_word(device: str, threads: float | None = None) -> str:
     """A device's short name, for a CPU with its number of cores if known: 'GPU', 'CPU on 8 cores'."""
     word = DEVICE_WORDS[device.partition("-")[0]]
+    if (ranks := ranks_of_side(device)) > 1:
+        return f"{ranks} {word} processes" if is_cpu(device) else f"{ranks} {word}s"
     requested = threads_of_side(device)
     if not is_cpu(device) or (requested is None and threads is None):
         return word
@@ -74,7 +77,8 @@ def machine_words(preposition: str, machine: str) -> str:
 
 def machine_side(device: str, machine: str) -> str:
     """Name of a device among those of several machines: 'this CPU', 'GPU of h200'."""
-    return f"this {side_word(device)}" if machine == HERE else f"{side_word(device)} of {machine}"
+    this = "this" if ranks_of_side(device) == 1 else "these"
+    return f"{this} {side_word(device)}" if machine == HERE else f"{side_word(device)} of {machine}"
 
 
 def varying(table: pd.DataFrame, axes: Iterable[str] = NAMED_AXES) -> list[str]:

@@ -460,6 +460,7 @@ ROOF_KINDS = {
     "host_to_device_pinned": "copy to the device from pinned memory",
     "device_to_host_pageable": "copy from the device to pageable memory",
     "device_to_host_pinned": "copy from the device to pinned memory",
+    "all_reduce": "sum of tensors of several GPUs, on each of them",
 }
 
 ROOFS = _of_record(["machine", "device", "device_name", "hostname", "threads", "torch_version"]) | {

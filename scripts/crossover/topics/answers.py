@@ -11,6 +11,7 @@ import pandas as pd
 from crossover.config.claim_forms import OURS, CrossoverBetween
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.models import DEFAULT_BATCH_SIZE
+from crossover.config.studies import Refinement
 from crossover.config.study import Study
 from crossover.config.words import X_AXES, is_cpu
 from crossover.tables.frames import first_row, records, rows_with, studies_with_idle_size
@@ -37,6 +38,7 @@ from crossover.topics.references.answers import (
     reference_answers,
     set_up_answers,
 )
+from crossover.topics.several_gpus import communication_answers
 from crossover.topics.wording import points_text
 
 
@@ -145,6 +147,7 @@ def _study_answers(tables: RunTables, study: Study, together: int) -> list[Answe
         answers = [_of_batch(answer, batch) if answer.main else answer for answer in answers]
     return [
         *answers,
+        *communication_answers(tables, study.x_axis),
         *bottleneck_answers(tables.cells, study.x_axis),
         *memory_answers(tables.cells),
         *largest_batch_answers(tables.searched_cells),
@@ -169,7 +172,7 @@ def _time_answers(tables: RunTables, study: Study, together: int) -> list[Answer
 def _crossing_answers(tables: RunTables, study: Study, together: int) -> list[Answer]:
     """The crossovers, and what explains or moves them."""
     x_axis = study.x_axis
-    asked = (study.refinement or {}).get("pairs", ("device",))
+    asked = (study.refinement or {}).get("pairs", Refinement().pairs)
     crossovers = crossover_answers(tables, study.steps_per_run, asked)
     if "device" not in asked and any(answer.main and answer.status != "no_accelerator" for answer in crossovers):
         crossovers = [answer for answer in crossovers if answer.status != "no_accelerator"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 from crossover.errors import UserError
 from crossover.machine.lease import HANDED_DOWN, Lease, hand_down_gpus, lease, others_held
-from crossover.machine.locks import LEASES
+from crossover.machine.locks import LEASES, locked
 from fake_nvml import FakeGpu, FakeNvml
 
 TWO = FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2"))
@@ -45,7 +46,7 @@ def leaser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Leaser:
 
 def test_a_lease_makes_only_its_gpu_visible(leaser: Leaser) -> None:
     with leaser() as leased:
-        assert leased == Lease("GPU-1", {"CUDA_VISIBLE_DEVICES": "GPU-1"}, leased.waited_s, leased.gpus)
+        assert leased == Lease(("GPU-1",), {"CUDA_VISIBLE_DEVICES": "GPU-1"}, leased.waited_s, leased.gpus)
         assert leased.gpus.visible == ("GPU-1", "GPU-2")
     assert TWO.opened == 0
 
@@ -59,7 +60,7 @@ def test_gpus_passed_by_the_main_process_are_leased_without_nvml(
     monkeypatch.setenv(HANDED_DOWN, "")
     hand_down_gpus()
     with leaser(environment={HANDED_DOWN: os.environ[HANDED_DOWN]}, nvml=FakeNvml(there=False)) as leased:
-        assert leased.uuid == "GPU-2"
+        assert leased.uuids == ("GPU-2",)
         assert [(gpu.usable, gpu.near) for gpu in leased.gpus.installed] == [(("GPU-1",), {0, 3}), (("GPU-2",), set())]
 
 
@@ -90,8 +91,8 @@ def test_without_a_gpu_nothing_is_leased(
     leaser: Leaser, folder: Path, device: str, environment: dict[str, str], nvml: FakeNvml
 ) -> None:
     with leaser(device, environment, nvml=nvml) as first, leaser(device, environment, nvml=nvml) as second:
-        assert [(leased.uuid, leased.environment, leased.waited_s) for leased in (first, second)] == [
-            (None, {}, 0.0)
+        assert [(leased.uuids, leased.environment, leased.waited_s) for leased in (first, second)] == [
+            ((), {}, 0.0)
         ] * 2
     assert not folder.exists()
 
@@ -103,7 +104,7 @@ def test_accelerators_without_uuids_share_one_lease(
     absent = FakeNvml(there=False)
     with ExitStack() as first:
         leased = first.enter_context(leaser(device, nvml=absent))
-        assert (leased.uuid, leased.environment) == (None, {})
+        assert (leased.uuids, leased.environment) == ((), {})
         waiting = Waiting(first, 0.1)
         monkeypatch.setattr("crossover.machine.lease.time", waiting)
         with leaser(device, nvml=absent, tell=waiting.tell):
@@ -146,7 +147,7 @@ def wait(leaser: Leaser, until_s: float) -> Waiting:
         patch.setattr("crossover.machine.lease.time", waiting)
         patch.setattr("crossover.machine.lease.POLL_S", 0.5)
         with leaser(nvml=nvml, tell=waiting.tell) as leased:
-            assert leased.uuid == "GPU-1"
+            assert leased.uuids == ("GPU-1",)
             assert leased.waited_s == until_s
     return waiting
 
@@ -163,7 +164,7 @@ def test_a_failed_trial_returns_its_gpu(leaser: Leaser) -> None:
     with pytest.raises(ZeroDivisionError), leaser():
         _ = 1 / 0
     with leaser() as leased:
-        assert leased.uuid == "GPU-1"
+        assert leased.uuids == ("GPU-1",)
 
 
 def test_all_users_may_take_the_locks(leaser: Leaser, folder: Path) -> None:
@@ -200,3 +201,42 @@ def test_an_unsuitable_folder_for_locks_is_rejected(
     assert LEASES in str(error.value)
     assert "\n" not in str(error.value)
     assert not list(folder.parent.glob("elsewhere/*"))
+
+
+THREE = FakeNvml(FakeGpu("GPU-1"), FakeGpu("GPU-2"), FakeGpu("GPU-3"))
+
+
+def test_several_gpus_are_leased_together_in_their_order(leaser: Leaser) -> None:
+    with leaser("cuda", nvml=THREE) as first, leaser("cuda-2", nvml=THREE) as others:
+        assert first.uuids == ("GPU-1",)
+        assert others.uuids == ("GPU-2", "GPU-3")
+        assert others.environment == {"CUDA_VISIBLE_DEVICES": "GPU-2,GPU-3"}
+
+
+def test_more_gpus_than_are_visible_are_an_error(leaser: Leaser) -> None:
+    with pytest.raises(UserError, match="device cuda-4: it needs 4 GPUs, and this process may use 3"):
+        leaser("cuda-4", nvml=THREE).__enter__()
+
+
+def test_a_trial_that_waits_for_several_gpus_holds_none_and_keeps_its_place(
+    leaser: Leaser, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ExitStack() as first:
+        first.enter_context(leaser("cuda", nvml=THREE))
+        second = first.enter_context(leaser("cuda", nvml=THREE))
+        assert second.uuids == ("GPU-2",)
+
+        class Watching(Waiting):
+            def sleep(self, seconds: float) -> None:
+                """While the trial waits, the free GPU is free, and another trial that wants it would queue."""
+                with locked(folder / "GPU-3.lock", fcntl.LOCK_EX):
+                    pass
+                with pytest.raises(BlockingIOError), locked(folder / "GPU-1.queue", fcntl.LOCK_EX):
+                    pass
+                super().sleep(seconds)
+
+        waiting = Watching(first, 0.1)
+        monkeypatch.setattr("crossover.machine.lease.time", waiting)
+        with leaser("cuda-2", nvml=THREE, tell=waiting.tell) as leased:
+            assert leased.uuids == ("GPU-1", "GPU-2")
+            assert leased.waited_s > 0

@@ -22,6 +22,7 @@ from crossover.plan.before_run import (
     budget_words,
     check_both_kinds,
     check_classes,
+    check_config,
     check_device_list,
     check_executor,
     check_metrics,
@@ -30,7 +31,9 @@ from crossover.plan.before_run import (
     notes_at_start,
     reference_files,
     reference_folders,
+    too_many_gpus,
 )
+from crossover.plan.run_plan import RunPlan
 from crossover.tables.columns import arrow_schema
 from crossover.tables.reference_files import Facts, write_facts
 from plans import CLASSES, HERE, KNOWN_NODES, ROOT, UNKNOWN_NODES, configured
@@ -205,3 +208,17 @@ def test_the_rules_import_no_large_package() -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT / "scripts")}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+def test_sides_of_more_gpus_than_the_run_has_are_left_out_with_a_note() -> None:
+    config = configured(devices=["cpu", "cuda", "cuda-2", "cuda-4", "cpu-2x1"])
+    plan = RunPlan.of(config, HERE.devices, gpus=2)
+    assert plan.devices == ("cpu", "cuda", "cuda-2", "cpu-2x1")
+    assert too_many_gpus(config, plan.devices) == (
+        "left out, since this run has fewer GPUs: cuda-4; on a host that has them, give --cores 4 --resources gpu=4"
+    )
+    assert too_many_gpus(config, config.devices or ()) is None
+    check_device_list(config, HERE)
+    alone = configured(devices=["cuda-4"])
+    with pytest.raises(UserError, match="devices: left out, since this run has fewer GPUs: cuda-4"):
+        check_config(alone, HERE, RunPlan.of(alone, HERE.devices, gpus=1).devices)

@@ -117,3 +117,9 @@ def test_added_rounds_begin_with_gpu_trials_on_several_gpus() -> None:
     order = sorted(added, key=lambda trial: -priority_of_added(*trial, seed=0, at_once=2))
     runs = [(key, len(list(trials))) for key, trials in groupby(order, lambda trial: (trial[1], trial[0].device))]
     assert runs == [((3, "cuda"), 5), ((3, "cpu"), 5), ((4, "cuda"), 5), ((4, "cpu"), 5)]
+
+
+def test_trials_on_several_gpus_follow_those_on_one_within_a_block() -> None:
+    order = [(1, replace(CELL, size=size, device=d)) for size in (1, 2) for d in ("cuda-2", "cpu", "cuda")]
+    devices = [cell.device for _, cell in in_blocks(order, at_once=2)]
+    assert devices == ["cuda", "cuda", "cuda-2", "cuda-2", "cpu", "cpu"]

@@ -154,3 +154,16 @@ def test_only_a_large_grid_is_planned_round_by_round(
     priorities = {trial: rounds.priority({**trial[0].values, "trial": trial[1]}) for trial in run.trials_of_grid}
     second = [trial for trial in priorities if trial[1] == 2]
     assert rounds.last_of(2) == min(second, key=priorities.__getitem__)
+
+
+def test_several_gpus_run_eagerly_on_resident_batches_and_have_roofs_but_no_searches() -> None:
+    devices = ["cpu", "cuda", "cuda-2"]
+    run = replace(
+        of_one_study(executions=("eager", "compile"), protocols=("resident", "from_host", "each"), largest_batch=True),
+        default_devices=tuple(devices),
+    )
+    cells = {(cell.execution, cell.protocol, cell.device) for cell in run.cells if cell.size == 2}
+    assert {cell for cell in cells if cell[2] == "cuda-2"} == {("eager", p, "cuda-2") for p in ("resident", "each")}
+    assert {device for _, protocol, device in cells if protocol == "each"} == {"cuda", "cuda-2"}
+    assert "results/roofs/cuda-2.json" in run.roofs
+    assert not any("cuda-2" in path for path in run.searches)

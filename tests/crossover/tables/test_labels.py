@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.tables.labels import device_label, name_by, short_name, side_word, varying
+from crossover.tables.labels import device_label, machine_side, name_by, short_name, side_word, varying
 
 LINE: dict[str, Any] = {
     "machine": "h200",
@@ -36,3 +36,8 @@ def test_a_cell_is_named_by_its_varying_axes() -> None:
     ) == ("channels last, batch 1,000")
     assert name_by({"size": 4096, "size_name": "width"}, ["size"]) == "4,096 width"
     assert name_by({"size": 1, "size_name": "tokens of prompt"}, ["size"]) == "1 token of prompt"
+
+
+def test_several_gpus_and_processes_have_names() -> None:
+    assert [side_word(side) for side in ("cuda-2", "cuda-4", "cpu-2x1")] == ["2 GPUs", "4 GPUs", "2 CPU processes"]
+    assert (machine_side("cuda-2", "here"), machine_side("cuda-2", "h200")) == ("these 2 GPUs", "2 GPUs of h200")

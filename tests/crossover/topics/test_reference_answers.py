@@ -113,8 +113,8 @@ def test_a_crossover_with_a_reference_says_what_is_known(with_reference: RunTabl
     (answer,) = of_kind(with_reference, "reference")
     low, high = (amount_text(end, answer.unit) for end in (answer.crossover_low, answer.crossover_high))
     assert answer.basis() == (
-        "Estimated, with its 95 % interval, from the steps of an H200 elsewhere (2026-11-23): at the crossover, 100 % of "
-        "a step is work of the host, which takes 4.00 times as long on this CPU"
+        "Estimated, with its 95 % interval, from the steps of an H200 elsewhere (2026-11-23): at the crossover, 100 % "
+        "of a step is work of the host, which takes 4.00 times as long on this CPU"
     )
 
     def said(**changes: Any) -> tuple[str, str]:

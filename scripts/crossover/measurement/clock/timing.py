@@ -59,6 +59,10 @@ class Stopwatch:
     """Reads monotonic counters, by column name; called before the first and after the last timed block."""
     around: Callable[[], AbstractContextManager[object]] = nullcontext
     """Makes the context of a block; entering and leaving it is not timed."""
+    before: Callable[[Step, int], object] | None = None
+    """Called with the step and the number of steps right before a block, once the device is idle."""
+    slowest: Callable[[float], float] = float
+    """Maps the block's seconds to those of the slowest process that runs it."""
 
 
 @dataclass(frozen=True)
@@ -199,6 +203,8 @@ def time_block(step: Step, steps: int, watch: Stopwatch) -> Block:
     """
     with watch.around():
         watch.synchronise()
+        if watch.before is not None:
+            watch.before(step, steps)
         begin = watch.mark() if watch.mark else None
         cpu_start_ns = watch.cpu_ns()
         start_ns = watch.wall_ns()
@@ -209,7 +215,7 @@ def time_block(step: Step, steps: int, watch: Stopwatch) -> Block:
         wall_s = (watch.wall_ns() - start_ns) * NANO
         cpu_s = (watch.cpu_ns() - cpu_start_ns) * NANO
     collect_if_due()
-    return Block(wall_s, cpu_s, watch.between_s(begin, end) if watch.between_s else None)
+    return Block(watch.slowest(wall_s), cpu_s, watch.between_s(begin, end) if watch.between_s else None)
 
 
 def collect_if_due() -> None:

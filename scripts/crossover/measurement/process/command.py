@@ -16,7 +16,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from crossover.config.models import Model, Table, find_file, read_model
 from crossover.config.options import DEVICE_CHOICES, device, memory_size, new_parser, refusal, workflow_command
 from crossover.config.studies import MOST_THREADS, BatchSearch, Cell, Effort
-from crossover.config.words import AS_WRITTEN, AXES, BASELINE_SETTINGS, EXECUTIONS, PRECISIONS, PROTOCOLS
+from crossover.config.words import AS_WRITTEN, AXES, BASELINE_SETTINGS, EXECUTIONS, PRECISIONS, PROTOCOLS, ranks_of_side
 from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
 from crossover.errors import UserError, allowed_names, shown_value
 from crossover.files import why_not_writable
@@ -63,6 +63,8 @@ def read_job(kind: type[AnyJob], documentation: str | None, arguments: list[str]
     _check_values(kind, values, {f.name: f for f in fields(kind) if not f.metadata.get("is_set_later")}, "JOB")
     if not _is_threads(threads := values.get("cpu_threads", "auto")):
         raise UserError(f"JOB.cpu_threads: {shown_value(threads)} is not allowed; allowed: {THREADS}")
+    if kind.kind not in ("trial", "probe") and ranks_of_side(options["device"]) > 1:
+        raise UserError(f"--device: {options['device']} is several devices; allowed here: a single one")
     cell = {**kind.axes, **_object(values.pop("cell", {}), "JOB.cell")}
     if "device" in cell:
         raise UserError("cell.device: the option --device has it; leave it out")

@@ -19,7 +19,15 @@ from crossover.config.studies import (
     Effort,
     number,
 )
-from crossover.config.words import AS_WRITTEN, BASELINE, BASELINE_SETTINGS, COMPUTES_IN, PRECISIONS, is_cpu
+from crossover.config.words import (
+    AS_WRITTEN,
+    BASELINE,
+    BASELINE_SETTINGS,
+    COMPUTES_IN,
+    PRECISIONS,
+    is_cpu,
+    unit_of_side,
+)
 from crossover.config.workloads import size_words
 
 COLUMNS = (
@@ -38,7 +46,7 @@ REFUSED = "refused"
 def plain_cell(cell: Cell) -> Cell:
     """The same cell on the CPU in fp32, run eagerly; a plain function keeps its precision."""
     sides: dict[str, Any] = BASELINE_SETTINGS if cell.precision != AS_WRITTEN else {}
-    return replace(cell, **sides | {"device": cell.device if is_cpu(cell.device) else BASELINE})
+    return replace(cell, **sides | {"device": unit_of_side(cell.device) if is_cpu(cell.device) else BASELINE})
 
 
 def later(default: Default) -> Default:
@@ -81,6 +89,10 @@ class Job:
     """The leased GPU; None if the device is not a GPU or has no UUID."""
     cpus: list[int] | None = later(None)
     """Logical CPUs of the measuring process; None: those of its parent."""
+    rank_uuids: list[str] | None = later(None)
+    """The leased GPUs of the ranks, if there are several."""
+    rank_cpus: list[list[int]] | None = later(None)
+    """Logical CPUs of each rank; None: those of the measuring process."""
     environment_variables: str | None = later(None)
     """The result of `timed_variables` as JSON."""
     lease_wait_s: float | None = later(None)

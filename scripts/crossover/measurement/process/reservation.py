@@ -13,11 +13,18 @@ from dataclasses import replace
 from typing import TypeVar
 
 from crossover.config.options import tell
-from crossover.config.words import HALF, is_cpu, threads_of_side
+from crossover.config.words import HALF, is_cpu, ranks_of_side, threads_of_side
 from crossover.errors import UserError
 from crossover.machine.environment import timed_variables
 from crossover.machine.lease import lease
-from crossover.machine.threads import export_threads, physical_cores, share_of_host, usable_cores, usable_cpus
+from crossover.machine.threads import (
+    cpus_of_processes,
+    export_threads,
+    physical_cores,
+    share_of_host,
+    usable_cores,
+    usable_cpus,
+)
 from crossover.machine.turns import batch_job, host_turn
 from crossover.measurement.process.jobs import Job
 from crossover.measurement.process.supervision import exit_statuses
@@ -34,8 +41,8 @@ def reserve(job: AnyJob, *, alone: bool = False) -> Iterator[AnyJob]:
 
     For the CPU, or if `alone`, nothing else is measured on this host meanwhile. `cpu_threads` is a number, or `auto`
     for all usable cores; a GPU's usable cores are its share by `cpus_of_gpus`. A device such as cpu-4 sets its own
-    number of threads. This process's affinity does not change, since a trial server would inherit it. Raises
-    UserError as `check_whole_node`, `host_turn` and `lease` do.
+    number of threads. Each of several GPUs or processes has CPUs of its own. This process's affinity does not change,
+    since a trial server would inherit it. Raises UserError as `check_whole_node`, `host_turn` and `lease` do.
     """
     device, cpu_threads = job.cell.device, job.cpu_threads
     if batch := batch_job():
@@ -49,15 +56,20 @@ def reserve(job: AnyJob, *, alone: bool = False) -> Iterator[AnyJob]:
         host_turn(os.environ, alone=alone or is_cpu(device), tell=tell) as turn,
         lease(device, os.environ, tell=tell) as leased,
     ):
-        cpus, threads = share_of_host(device, cpu_threads, leased.uuid, leased.gpus)
+        uuids = leased.uuids or (None,)
+        shares = [share_of_host(device, cpu_threads, uuid, leased.gpus) for uuid in uuids]
+        rank_cpus = cpus_of_processes(device) or [cpus for cpus, _ in shares if cpus is not None]
+        threads = min(threads for _, threads in shares)
         export_threads(threads)
         os.environ.update(leased.environment)
         yield replace(
             job,
             isolation=choose_isolation(job.isolation),
             threads=threads,
-            uuid=leased.uuid,
-            cpus=cpus,
+            uuid=uuids[0],
+            cpus=sorted({cpu for cpus in rank_cpus for cpu in cpus}) or None,
+            rank_uuids=list(leased.uuids) if len(uuids) > 1 else None,
+            rank_cpus=rank_cpus if ranks_of_side(device) > 1 and rank_cpus else None,
             environment_variables=json.dumps(timed_variables(os.environ)),
             lease_wait_s=turn.waited_s + leased.waited_s,
             turn_missed=turn.missed,

@@ -81,7 +81,7 @@ def _wait(
     done: dict[str, Any] | None = None
     passing: dict[str, Any] | None = None
     doing, remedy = None, "raise time_limit_s"
-    has_failed = False
+    has_failed, lost = False, None
     deadline = clock() + START_LIMIT_S
     ended = False
     while not ended and done is None:
@@ -104,6 +104,8 @@ def _wait(
                     facts = {**(facts or {}), **columns}
                 case {"doing": doing}:
                     remedy = message.get("remedy", "raise time_limit_s")
+                case {"lost": lost}:
+                    pass
                 case {"failed": _}:
                     has_failed = True
                 case {"passing": _}:
@@ -115,16 +117,24 @@ def _wait(
         child.wait_for_end(ENDING_LIMIT_S, is_final=status != REFUSED and not transient)
         return Outcome(status, done["reason"], status != REFUSED, facts or {}, done.get("result", {}), transient)
     ending = child.ending(ENDING_LIMIT_S)
+    who = "the measuring process" if lost is None else lost["name"]
+    if lost is not None and "reason" in lost:
+        reason = _during(doing, f"{who}: {lost['reason']}")
+        if facts is None:
+            raise ChildFailedError(reason)
+        return _with_time(Outcome(lost["status"], reason, False, facts, transient=lost["is_lost"]), passing)
+    if lost is not None:
+        ending = Ending(signal=lost["signal"])
     if ending is None or ending == Ending():
         raise ChildLostError("the measuring process is gone, and its server did not report how it ended")
     if ending.signal is None:
-        reason = _during(doing, f"the measuring process ended with status {ending.exit_code} without a message")
+        reason = _during(doing, f"{who} ended with status {ending.exit_code} without a message")
         raise ChildFailedError(reason, ending.exit_code if has_failed else None)
     by = signal.Signals(ending.signal)
     if by in TERMINATING:
         raise StoppedError(by)
     if facts is None:
-        raise ChildFailedError(f"the measuring process was ended by {by.name} before it began")
+        raise ChildFailedError(f"{who} was ended by {by.name} before it began")
     kills_after = oom_kills()
     out_of_memory = kills_before is not None and kills_after is not None and kills_after > kills_before
     status, transient = "invalid", False
@@ -132,9 +142,9 @@ def _wait(
         status = "oom"
         reason = "ended by the kernel's out-of-memory killer: the host or the job's control group ran out of memory"
     elif by in CRASHES:
-        reason = f"the measuring process crashed ({by.name}); PYTHONFAULTHANDLER=1 shows where"
+        reason = f"{who} crashed ({by.name}); PYTHONFAULTHANDLER=1 shows where"
     else:
-        reason, transient = f"the measuring process was ended from outside ({by.name})", True
+        reason, transient = f"{who} was ended from outside ({by.name})", True
     return _with_time(Outcome(status, _during(doing, reason), False, facts, transient=transient), passing)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from crossover.config.words import is_cpu
+from crossover.config.words import is_cpu, unit_of_side
 from crossover.errors import UserError
 
 OCCUPIED_CYCLES = 250_000
@@ -31,8 +31,9 @@ class OpenDevice:
     """Keeps the device busy for OCCUPIED_CYCLES, so that the host gets ahead of it."""
 
 
-def open_device(kind: str) -> OpenDevice:
-    """Open the first visible device of a kind, or the CPU; raises UserError if torch cannot use it."""
+def open_device(side: str) -> OpenDevice:
+    """Open the first visible device of a side, such as cuda or cuda-2, or the CPU; raises UserError if torch cannot."""
+    kind = unit_of_side(side)
     if is_cpu(kind):
         return OpenDevice(torch.device("cpu"), lambda: None)  # calls on the CPU are synchronous
     if kind == "cuda" and torch.cuda.is_available():

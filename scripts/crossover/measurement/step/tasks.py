@@ -201,9 +201,9 @@ class TrainingTask(GradientTask):
         self.optimizer.zero_grad()
 
     def timed_step(self) -> Callable[[], object]:
-        return self.step if self.copies or type(self).run is not GradientTask.run else self._plain_step()
+        return self.step if self.copies or type(self).run is not GradientTask.run else self.plain_step()
 
-    def _plain_step(self) -> Callable[[], None]:
+    def plain_step(self) -> Callable[[], None]:
         """The step in one function, as in a training loop, without the calls of the task's empty parts."""
         model, optimizer, next_inputs, forward = self.model, self.optimizer, self.next_inputs, self.forward
         device, autocast_dtype = self.arithmetic.device.type, self.arithmetic.autocast_dtype

@@ -659,7 +659,7 @@ class UserTraining(_UserTask, TrainingTask):
         if self.copies:
             return self.step
         if not self.has_fixed_batch or self.arithmetic.autocast_dtype is not None:
-            return self._plain_step()
+            return self.plain_step()
         values, targets = self.resident_batch
         loss = self._bound_loss(self.model, values, targets)
         if (torch_loss := self.torch_loss) is not None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crossover.compare.best import BEST
 from crossover.compare.pairings import REFERENCE
-from crossover.config.words import CPU_THREADS, is_cpu, series_axes
+from crossover.config.words import CPU_THREADS, GPUS, is_cpu, series_axes
 from crossover.tables.frames import headline_rows, with_x
 from crossover.tables.labels import axis_label, device_label, machine_words, name_by, side_word
 from crossover.tables.registry import CELL_AXES
@@ -43,13 +43,16 @@ def with_needed_columns(tables: RunTables) -> RunTables:
 def crossovers_to_answer(tables: RunTables, asked: Collection[str] = ("device",)) -> tuple[pd.DataFrame, set[Any]]:
     """The crossovers of a study that get an answer, and the index labels of those with a main answer.
 
-    Main answers compare devices or, if the study refines only other pairs (`asked`), these. If no CPU has a time, they
-    compare all other pairs, and comparisons with the CPU get no answer. For pairs other than `device`, money is left
-    out: on one device it is proportional to time, and rankings compare the money of machines.
+    Main answers compare devices and numbers of GPUs or, if the study refines only other pairs (`asked`), these. If no
+    CPU has a time, they compare all other pairs, and comparisons with the CPU get no answer. For pairs other than
+    `device` and `gpus`, money is left out: on one device it is proportional to time, and rankings compare the money of
+    machines.
     """
     crossovers = tables.crossovers[~tables.crossovers["second_axis"].astype(bool)]
     is_device = crossovers["pair"] == "device"
-    is_other = ~is_device & ~crossovers["pair"].isin([BEST, REFERENCE]) & (crossovers["cost"] != "money")
+    is_gpus = crossovers["pair"] == GPUS
+    has_answer = ~crossovers["pair"].isin([BEST, REFERENCE]) & ((crossovers["cost"] != "money") | is_gpus)
+    is_other = ~is_device & has_answer
     of_settings = crossovers[is_other & (crossovers["cost"] == "time")]
     has_cpu = tables.cells.dropna(subset=["step_time_s"])["device"].map(is_cpu).any()
     if len(of_settings) and not has_cpu:
@@ -59,7 +62,9 @@ def crossovers_to_answer(tables: RunTables, asked: Collection[str] = ("device",)
     if len(of_asked) and "device" not in asked:
         return crossovers, set(of_asked.index)
     costly = crossovers[(crossovers["cost"] != "time") & (crossovers["status"] != "incomplete")]
-    return crossovers, {*headline_rows(crossovers).index, *headline_rows(costly.assign(cost="time")).index}
+    of_gpus = of_settings[of_settings["pair"] == GPUS]
+    main = [headline_rows(crossovers), headline_rows(costly.assign(cost="time")), of_gpus]
+    return crossovers, {label for rows in main for label in rows.index}
 
 
 def has_several_accelerators(crossovers: pd.DataFrame) -> bool:
@@ -106,6 +111,9 @@ def side_names(row: Mapping[str, Any], with_product_names: bool) -> tuple[str, s
     if row["contender"] is None:
         return "GPU", side_word(row["baseline"])
     device = side_word(row["device"])
+    if row["pair"] == GPUS:
+        baseline = side_word(row["baseline"])
+        return device, f"1 {baseline}" if baseline == "GPU" else baseline
     if row["pair"] == "machine":
         return f"{device} of {row['machine']}", f"{device} of {row['baseline_machine']}"
     if row["pair"] != "device":

@@ -135,6 +135,13 @@ def test_a_wrong_value_of_another_kind_of_job_is_one_line(kind: Any, job: dict[s
         read(kind, {"cell": {"workload": "disc_mlp", "size": 4}, **job})
 
 
+def test_only_trials_and_probes_take_several_devices() -> None:
+    cell = {"workload": "disc_mlp", "size": 4}
+    assert read(TrialJob, {"cell": {**cell, "batch_size": 8}}, "--device=cuda-2").cell.device == "cuda-2"
+    with pytest.raises(UserError, match=r"^--device: cuda-2 is several devices; allowed here: a single one$"):
+        read(TryJob, {"cell": cell}, "--device=cuda-2")
+
+
 HARD_NAMES = ("income, USD", '"quoted"', "a=b", "-x", " c", "it's $HOME", "two\nlines", "{brace}")
 
 

@@ -25,6 +25,8 @@ COMMON = {
     "isolation": "server",
     "uuid": "GPU-1",
     "cpus": [0, 4],
+    "rank_uuids": ["GPU-1", "GPU-2"],
+    "rank_cpus": [[0], [1]],
     "written_files": "record",
     "plan_key": "the plan's key",
     "environment_variables": "{}",

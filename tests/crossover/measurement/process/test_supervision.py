@@ -217,3 +217,29 @@ def test_a_signal_cleans_up_first(number: signal.Signals, capsys: pytest.Capture
     assert cleaned
     assert capsys.readouterr().err == f"stopped by a signal ({number.name})\n"
     assert signal.getsignal(number) == before
+
+
+OTHER = "process 2 of 4"
+
+
+@pytest.mark.parametrize(
+    ("lost", "kills", "status", "reason", "transient"),
+    [
+        ({"signal": signal.SIGKILL}, (3, 3), "invalid", f"{OTHER} was ended from outside (SIGKILL)", True),
+        ({"signal": signal.SIGKILL}, (3, 4), "oom", "ended by the kernel's out-of-memory killer", False),
+        ({"signal": signal.SIGSEGV}, (3, 3), "invalid", f"{OTHER} crashed (SIGSEGV)", False),
+        ({"status": "oom", "reason": "CUDA out of memory"}, (3, 3), "oom", f"{OTHER}: CUDA out of memory", False),
+    ],
+)
+def test_the_process_of_several_that_ended_is_named(
+    lost: dict[str, Any], kills: tuple[int, int], status: str, reason: str, transient: bool
+) -> None:
+    message = {"lost": {"name": OTHER, "is_lost": False, **lost}}
+    outcome = watch(FakeChild([{"begun": FACTS}, message], Ending(exit_code=1)), kills)
+    assert (outcome.status, outcome.written, outcome.transient) == (status, False, transient)
+    assert (outcome.reason or "").startswith(reason)
+    during_pass = watch(FakeChild([*timed(), message], Ending(exit_code=1)), kills)
+    assert (during_pass.status, during_pass.facts["step_time_s"]) == ("ok", 0.5)
+    assert (during_pass.reason or "").startswith(f"numerical check: {reason}")
+    with pytest.raises(ChildFailedError, match=f"^{OTHER}"):
+        watch(FakeChild([message], Ending(exit_code=1)), kills)

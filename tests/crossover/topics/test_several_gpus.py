@@ -1,0 +1,89 @@
+"""Answers on several GPUs from made-up trials, and their wording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossover.config.study import Study
+from crossover.tables.run_tables import table_of
+from crossover.topics.answers import read_answers
+from report_pages import study, tables_of
+
+MS = 1e-3
+BATCHES = (64, 1024, 16384)
+
+
+@pytest.fixture
+def over_batch() -> Study:
+    return replace(study(), batch_sizes=BATCHES, sizes=(4,), x_axis="batch_size")
+
+
+@pytest.fixture
+def rows(row: Callable[..., dict[str, Any]]) -> list[dict[str, Any]]:
+    """One GPU takes 1 us for each sample; two take half as long, and 1 ms more to communicate."""
+    made = []
+    for batch in BATCHES:
+        for device, time_s, alone_s in (
+            ("cuda", batch * 1e-6, None),
+            ("cuda-2", batch * 0.5e-6 + MS, batch * 0.5e-6),
+        ):
+            for trial in (1, 2, 3):
+                factor = 1.001 ** (trial - 2)
+                measured = {} if alone_s is None else {"split_step_s": time_s * factor, "unsynced_s": alone_s * factor}
+                made.append(
+                    row(
+                        batch_size=batch,
+                        device=device,
+                        trial=trial,
+                        step_time_s=time_s * factor,
+                        gradient_bytes=2**20 if trial == 1 else None,
+                        **measured,
+                    )
+                )
+    return made
+
+
+def answers(rows: list[dict[str, Any]], spec: Study, **more: Any) -> list[Any]:
+    return read_answers(tables_of(pd.DataFrame(rows), {"disc_depth": spec}, **more).answers)
+
+
+def test_two_gpus_are_faster_above_a_batch(rows: list[dict[str, Any]], over_batch: Study) -> None:
+    (answer,) = [answer for answer in answers(rows, over_batch) if answer.kind == "crossover"]
+    assert answer.main
+    assert (answer.winner, answer.loser) == ("2 GPUs", "1 GPU")
+    assert answer.sentence().startswith("2 GPUs faster than 1 GPU above ")
+    assert answer.sentence().endswith(" samples per batch")
+    assert 1024 < answer.crossover_low <= answer.crossover <= answer.crossover_high < 16384
+
+
+def test_the_share_of_communication_is_told_at_both_ends(rows: list[dict[str, Any]], over_batch: Study) -> None:
+    """1 ms of 1.032 ms, and 1 ms of 9.192 ms."""
+    first, last = [answer for answer in answers(rows, over_batch) if answer.kind == "communication"]
+    assert first.share == pytest.approx(1 / 1.032)
+    assert first.sentence() == "Communication takes 97 % of a step on 2 GPUs at batch 64"
+    assert last.sentence() == "Communication takes 11 % of a step on 2 GPUs at batch 16,384"
+    assert last.gain == pytest.approx(9.192 / 8.192)
+    assert last.links_s is None
+    assert "without it, 1.12x faster" in last.details()
+
+
+def test_the_time_of_the_links_is_interpolated_between_probed_sizes(
+    rows: list[dict[str, Any]], over_batch: Study
+) -> None:
+    """Gradients of 2^20 bytes lie halfway between 2^18 and 2^22 bytes, at 4 and 16 GB/s: 8 GB/s."""
+    probed = {"machine": "here", "device": "cuda-2", "roof": "all_reduce", "unit": "B/s"}
+    sizes = {2**18: 4e9, 2**22: 16e9}
+    roofs = table_of("roofs", [{**probed, "working_set_bytes": size, "value": rate} for size, rate in sizes.items()])
+    first, _ = [answer for answer in answers(rows, over_batch, roofs=roofs) if answer.kind == "communication"]
+    assert first.links_s == pytest.approx(2**20 / 8e9)
+    assert "the links alone need 131 µs" in first.details()
+
+
+def test_steps_of_one_gpu_have_no_communication(rows: list[dict[str, Any]], over_batch: Study) -> None:
+    alone = [row for row in rows if row["device"] == "cuda"]
+    assert not [answer for answer in answers(alone, over_batch) if answer.kind == "communication"]
