@@ -112,10 +112,10 @@ NAMES = {"low": "crossover_low", "high": "crossover_high"}
 def test_a_crossover_with_a_reference_says_what_is_known(with_reference: RunTables) -> None:
     (answer,) = of_kind(with_reference, "reference")
     low, high = (amount_text(end, answer.unit) for end in (answer.crossover_low, answer.crossover_high))
-    assert answer.basis() == (
-        "Estimated, with its 95 % interval, from the steps of an H200 elsewhere (2026-11-23): at the crossover, 100 % "
-        "of a step is work of the host, which takes 4.00 times as long on this CPU"
-    )
+    source = "Estimated from its steps elsewhere (2026-11-23), "
+    assert answer.basis() == f"{source}of which 100 % is the host's work, 4.00x slower here; 95 % interval"
+    undecided = replace(answer, status="undecided", host_share=None, host_slowdown=0.5, crossover_low=None)
+    assert undecided.basis() == f"{source}whose host's work is 2.00x faster here"
 
     def said(**changes: Any) -> tuple[str, str]:
         changed = replace(answer, **{NAMES.get(name, name): value for name, value in changes.items()})
@@ -426,7 +426,7 @@ class TestThresholds:
         self, row: Row, cpu_rows: Any, tmp_path: Path
     ) -> None:
         file = tmp_path / "t.json"
-        file.write_text('{"version": 5, "thresholds": []}')
+        file.write_text('{"version": 4, "thresholds": []}')
         with pytest.warns(UserWarning, match="the run compared no devices over sizes"):
             read_thresholds(file)
         file.write_text(json.dumps(thresholds_of(tables(cpu_rows + trials(row, "cuda", lambda _: 2e-3)), "today")))
@@ -568,13 +568,13 @@ class TestThresholds:
         ("text", "message"),
         [
             ("", "not JSON; copy thresholds.json from"),
-            ('{"version": 5, "thresh', "not JSON; copy thresholds.json from"),
+            ('{"version": 4, "thresh', "not JSON; copy thresholds.json from"),
             ("\xff", "not JSON; copy thresholds.json from"),
-            ("[1]", "not thresholds of version 5; copy thresholds.py from"),
-            ('{"version": 1}', "not thresholds of version 5; copy thresholds.py from"),
-            ('{"version": 5}', "thresholds are incomplete; copy thresholds.json from"),
-            ('{"version": 5, "thresholds": null}', "thresholds are incomplete; copy thresholds.json from"),
-            ('{"version": 5, "thresholds": [{"study": "disc_depth"}]}', "thresholds are incomplete; copy"),
+            ("[1]", "not thresholds of version 4; copy thresholds.py from"),
+            ('{"version": 1}', "not thresholds of version 4; copy thresholds.py from"),
+            ('{"version": 4}', "thresholds are incomplete; copy thresholds.json from"),
+            ('{"version": 4, "thresholds": null}', "thresholds are incomplete; copy thresholds.json from"),
+            ('{"version": 4, "thresholds": [{"study": "disc_depth"}]}', "thresholds are incomplete; copy"),
         ],
     )
     def test_a_file_that_is_not_thresholds_is_an_error(self, tmp_path: Path, text: str, message: str) -> None:

@@ -136,13 +136,15 @@ class Reference(Crossover):
 
     def basis(self) -> str:
         """What the estimate is based on."""
-        interval = ", with its 95 % interval," if self.has_interval and None not in self.known_ends else ""
-        source = f"Estimated{interval} from the steps of {self.gpu} elsewhere ({self.measured_on})"
+        source = f"Estimated from its steps elsewhere ({self.measured_on})"
+        interval = "; 95 % interval" if self.has_interval and None not in self.known_ends else ""
         if self.host_slowdown is None:
-            return source
-        scaled = f"which takes {number_text(self.host_slowdown)} times as long on this CPU"
-        share = f"at the crossover, {share_text(self.host_share)} of a step is" if self.host_share else "they include"
-        return f"{source}: {share} work of the host, {scaled}"
+            return source + interval
+        times, how = max(self.host_slowdown, 1 / self.host_slowdown), "slower" if self.host_slowdown >= 1 else "faster"
+        work = (
+            f"of which {share_text(self.host_share)} is the host's work," if self.host_share else "whose host's work is"
+        )
+        return f"{source}, {work} {number_text(times)}x {how} here{interval}"
 
 
 SPANNED: dict[str, Any] = {"smallest": min, "largest": max, "ratio_low": min, "ratio_high": max}
