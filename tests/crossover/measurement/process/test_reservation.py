@@ -16,6 +16,7 @@ from crossover.machine import threads
 from crossover.measurement.process import reservation
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.process.reservation import ask_slurm, check_whole_node, choose_isolation, reserve
+from crossover.measurement.ranks.group import job_of_rank
 from fake_nvml import FakeGpu, FakeNvml
 from trials import CELL, trial_job
 
@@ -51,6 +52,28 @@ def test_a_gpu_is_reserved_with_its_cpus_and_as_many_threads() -> None:
         with reserve(job_on("cuda", 3)) as second:
             assert (second.uuid, second.cpus, second.threads) == ("GPU-1", list(NEAR[1]), 3)
     assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.usefixtures("machine")
+def test_each_of_several_gpus_is_reserved_with_its_cpus() -> None:
+    with reserve(job_on("cuda-2")) as job:
+        assert (job.rank_uuids, job.rank_cpus) == (["GPU-0", "GPU-1"], [list(cpus) for cpus in NEAR])
+        assert (job.uuid, job.cpus, job.threads) == ("GPU-0", list(range(16)), 8)
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-0,GPU-1"
+        own = job_of_rank(replace(job, rank_cpus=None), 1)
+        assert (own.uuid, os.environ["CUDA_VISIBLE_DEVICES"]) == ("GPU-1", "GPU-1,GPU-0")
+
+
+@pytest.mark.usefixtures("machine")
+def test_each_of_several_processes_has_cores_of_its_own_if_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "cores_of", lambda cpus: [[cpu, cpu + 8] for cpu in sorted(cpus) if cpu < 8])
+    with reserve(job_on("cpu-2x3")) as job:
+        assert job.rank_cpus == [[0, 1, 2, 8, 9, 10], [3, 4, 5, 11, 12, 13]]
+        assert (job.rank_uuids, job.threads) == (None, 3)
+    with reserve(job_on("cpu-3x3")) as job:
+        assert (job.rank_cpus, job.threads) == (None, 3)
+    with reserve(job_on("cpu-3")) as job:
+        assert (job.rank_cpus, job.cpus, job.threads) == (None, None, 3)
 
 
 @pytest.mark.parametrize(
