@@ -58,7 +58,8 @@ def run_trial(job: TrialJob, tell: Tell = ignore, kind: Callable[..., Trial] | N
     """
     with session(pynvml) if job.uuid else nullcontext():  # opens NVML once for all readings
         phases = Phases(process_age_s())
-        surroundings = Surroundings(unit_of_side(job.cell.device), job.uuid, pynvml)
+        cpus = [cpu for cpus in job.rank_cpus for cpu in cpus] if job.rank_cpus else None
+        surroundings = Surroundings(unit_of_side(job.cell.device), job.uuid, pynvml, cpus)
         cell = open_cell(job)
         facts = cell.columns | {
             "parameters": count_parameters(job.cell),

@@ -426,7 +426,7 @@ class TestThresholds:
         self, row: Row, cpu_rows: Any, tmp_path: Path
     ) -> None:
         file = tmp_path / "t.json"
-        file.write_text('{"version": 4, "thresholds": []}')
+        file.write_text('{"version": 5, "thresholds": []}')
         with pytest.warns(UserWarning, match="the run compared no devices over sizes"):
             read_thresholds(file)
         file.write_text(json.dumps(thresholds_of(tables(cpu_rows + trials(row, "cuda", lambda _: 2e-3)), "today")))
@@ -568,13 +568,13 @@ class TestThresholds:
         ("text", "message"),
         [
             ("", "not JSON; copy thresholds.json from"),
-            ('{"version": 4, "thresh', "not JSON; copy thresholds.json from"),
+            ('{"version": 5, "thresh', "not JSON; copy thresholds.json from"),
             ("\xff", "not JSON; copy thresholds.json from"),
-            ("[1]", "not thresholds of version 4; copy thresholds.py from"),
-            ('{"version": 1}', "not thresholds of version 4; copy thresholds.py from"),
-            ('{"version": 4}', "thresholds are incomplete; copy thresholds.json from"),
-            ('{"version": 4, "thresholds": null}', "thresholds are incomplete; copy thresholds.json from"),
-            ('{"version": 4, "thresholds": [{"study": "disc_depth"}]}', "thresholds are incomplete; copy"),
+            ("[1]", "not thresholds of version 5; copy thresholds.py from"),
+            ('{"version": 1}', "not thresholds of version 5; copy thresholds.py from"),
+            ('{"version": 5}', "thresholds are incomplete; copy thresholds.json from"),
+            ('{"version": 5, "thresholds": null}', "thresholds are incomplete; copy thresholds.json from"),
+            ('{"version": 5, "thresholds": [{"study": "disc_depth"}]}', "thresholds are incomplete; copy"),
         ],
     )
     def test_a_file_that_is_not_thresholds_is_an_error(self, tmp_path: Path, text: str, message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,14 @@ class Edge:
 
 
 class Surroundings:
-    def __init__(self, device: str, uuid: str | None, nvml: types.ModuleType) -> None:
+    def __init__(
+        self, device: str, uuid: str | None, nvml: types.ModuleType, cpus: Collection[int] | None = None
+    ) -> None:
+        """`cpus` are the logical CPUs of the trial's processes, by default those of this one."""
         self.device = device
         self.uuid = uuid
         self.nvml = nvml
+        self.cpus = cpus
         self.load_before = os.getloadavg()[0]
         self.gpu_before = read_gpu(uuid, nvml)
         self.gpu_after: GpuState | None = None
@@ -59,11 +63,11 @@ class Surroundings:
         GPU's counters.
         """
         if self.edges:
-            energy, host = self._energy(), read_counters()
+            energy, host = self._energy(), read_counters(cpus=self.cpus)
             since_us = min(self.edges[0].at_us, _now_us() - SAMPLED_EVERY_US)
             gpu = read_use(self.uuid, self.nvml, since_us)
         else:
-            gpu, host, energy = read_use(self.uuid, self.nvml), read_counters(), self._energy()
+            gpu, host, energy = read_use(self.uuid, self.nvml), read_counters(cpus=self.cpus), self._energy()
         other_leases = None if self.uuid is None else others_held(self.uuid, os.environ)
         self.edges.append(Edge(_now_us(), host, gpu, energy, other_leases))
         counts = {"involuntary_switches": involuntary_switches()}

@@ -51,8 +51,8 @@ def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The order of the readings, between two of which 10 s pass and the CPU's package uses 400 J."""
     done: list[str] = []
 
-    def next_of(name: str, readings: Iterator[Any]) -> Callable[[], Any]:
-        return lambda: done.append(name) or next(readings)
+    def next_of(name: str, readings: Iterator[Any]) -> Callable[..., Any]:
+        return lambda **_: done.append(name) or next(readings)
 
     energies = iter({"package-0": RaplCounter(energy, 10**12)} for energy in (10**6, 401 * 10**6))
     retries = iter([4, 6])
@@ -98,7 +98,7 @@ def test_packages_have_an_energy_unless_others_used_their_cpus(
 ) -> None:
     """Other programs use 0, 0.3 or 0.5 CPUs of the package."""
     readings = iter(counters(number, elsewhere) for number in range(2))
-    monkeypatch.setattr(surroundings, "read_counters", lambda: next(readings))
+    monkeypatch.setattr(surroundings, "read_counters", lambda **_: next(readings))
     columns = around("cpu-1", None, fake_nvml({}))
     assert columns["host_others_cpus"] == pytest.approx(0.5 + elsewhere)
     assert (columns["energy_j"], columns["energy_per_step_j"]) == (energy_j, energy_j and 20)
@@ -250,3 +250,14 @@ def test_packages_are_added_up_and_a_counter_may_wrap_once(
     before: dict[str, RaplCounter] | None, after: dict[str, RaplCounter] | None, window_s: float, joules: float | None
 ) -> None:
     assert package_joules(before, after, window_s) == joules
+
+
+def test_the_load_by_others_is_that_on_the_cores_of_all_processes_of_a_trial(
+    monkeypatch: pytest.MonkeyPatch, fake_nvml: Callable[..., Any]
+) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(surroundings, "read_counters", lambda cpus: seen.append(cpus) or counters(len(seen), 0.0))
+    for cpus in (None, [0, 1]):
+        read = Surroundings("cpu-2x1", None, fake_nvml({}), cpus)
+        read.counts()
+    assert seen == [None, [0, 1]]
