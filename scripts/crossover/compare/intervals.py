@@ -75,11 +75,6 @@ class Interval:
         high, low = (None if end is None else 1 / end for end in (self.low, self.high))
         return Interval(1 / self.mean, low, high)
 
-    def widened(self, factor: float) -> Interval:
-        """The same mean, with ends that are lower and higher by a factor."""
-        low, high = (None if end is None else end * by for end, by in ((self.low, 1 / factor), (self.high, factor)))
-        return Interval(self.mean, low, high)
-
 
 ENDS = ("", "_low", "_high")
 """The suffixes of an interval's columns: mean, lower and upper end."""
