@@ -27,6 +27,7 @@ from crossover.tables.frames import first_row
 
 POINT = ["size", "batch_size"]
 """The two variables of a plane."""
+SERIES_OF_PLANE = [axis for axis in series_axes("size") if axis not in POINT]
 
 Ints = npt.NDArray[np.int64]
 
@@ -124,12 +125,11 @@ def planes_of(trials: pd.DataFrame, together: int = 1) -> Iterator[Plane]:
 
     `trials` has the columns of `with_costs`. `together` is as for `Advantages`.
     """
-    axes = [axis for axis in series_axes("size") if axis not in POINT]
-    for _, rows in trials.groupby(axes, sort=False):
+    for _, rows in trials.groupby(SERIES_OF_PLANE, sort=False):
         for contender in rows["device"].unique():
             sides = rows[rows["device"].isin([BASELINE, contender]) & rows["time"].notna()]
             if not is_cpu(contender) and sides["device"].nunique() == 2:
-                yield _plane(first_row(sides[axes]), sides.assign(side=sides["device"]), contender, together)
+                yield _plane(first_row(sides[SERIES_OF_PLANE]), sides.assign(side=sides["device"]), contender, together)
 
 
 def _plane(series: Mapping[str, Any], trials: pd.DataFrame, contender: str, together: int) -> Plane:

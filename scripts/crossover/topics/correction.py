@@ -12,6 +12,7 @@ import pandas as pd
 
 from crossover.compare.intervals import FALSE_PER_STUDY, Interval, holm
 from crossover.compare.pairings import REFERENCE, Pairing
+from crossover.compare.plane import SERIES_OF_PLANE
 from crossover.config.claim_forms import RatioWithin
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.study import Study
@@ -24,7 +25,7 @@ from crossover.topics.claims.cell_claims import ratio_of_sides, rests_on_latenci
 from crossover.topics.claims.findings import NoFindingError
 from crossover.topics.comparisons import comparison_answers
 from crossover.topics.latency.table import p_values_of_mistakes
-from crossover.topics.plane import planes_in
+from crossover.topics.plane import has_planes
 from crossover.topics.references.answers import elsewhere_ratios
 
 
@@ -82,7 +83,9 @@ def _others(tables: RunTables, study: Study) -> int:
         is_transfer = lines["protocol"].isin(FROM_HOST) & (lines["device"] != BASELINE)
         has_resident = (lines["protocol"] == PROTOCOLS[0]).any()
         transfers = int(is_transfer.sum()) if has_resident else 0
-        return asked + trained + transfers + int(len(ranked) > 1) + len(planes_in(tables, study))
+        on_gpu = lines.loc[[not is_cpu(device) for device in lines["device"]], [*SERIES_OF_PLANE, "device"]]
+        planes = len(on_gpu.drop_duplicates()) if has_planes(study) else 0
+        return asked + trained + transfers + int(len(ranked) > 1) + planes
     drawn = [answer for answer in comparison_answers(tables, study, together=1) if answer.kind != "latency"]
     return asked + trained + len(drawn)
 

@@ -91,9 +91,14 @@ def plane_answers(tables: RunTables, study: Study, together: int) -> list[InPlan
     ]
 
 
-def planes_in(tables: RunTables, study: Study, together: int = 1) -> list[Plane]:
-    """The planes of a study with an area; none if it varies the number of cores, or if an axis has too few values."""
-    if study.second_axis is None or study.x_axis == CPU_THREADS:
+def has_planes(study: Study) -> bool:
+    """False for a study that varies the number of cores, or with an axis that has too few values."""
+    return study.second_axis is not None and study.x_axis != CPU_THREADS
+
+
+def planes_in(tables: RunTables, study: Study, together: int) -> list[Plane]:
+    """The planes of a study with an area."""
+    if not has_planes(study):
         return []
     planes = planes_of(with_costs(tables.measurements, None), together)
     return [plane for plane in planes if len(plane.triangles)]
