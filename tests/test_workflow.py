@@ -249,10 +249,10 @@ def test_a_failed_job_leaves_neither_its_outputs_nor_an_earlier_report_and_runs_
     column = row.schema.get_field_index("hostname")
     pq.write_table(row.set_column(column, row.schema.field(column), [["elsewhere"]]), path)
     table = "results/measurements.parquet"
-    done = ran.snakemake()
+    done = ran.snakemake("--config", "reference=none")  # with references, the plan of refinement would fail first
     assert done.returncode != 0
     assert "come from different environments: hostname (" in done.stdout + done.stderr
-    assert re.search(r"^Failed: 1 job \((collect_measurements|plan_refinement) 1\)", done.stderr, re.M), done.stderr
+    assert "Failed: 1 job (collect_measurements 1)" in done.stderr
     assert not (ran.path / table).exists()
     assert not {*REPORT_FILES.values()} & {path.name for path in ran.results.iterdir()}
     ran.run(table, "--config", "cluster={several_hosts: true}")
