@@ -15,13 +15,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from crossover.compare.rules import Rule
 from crossover.config.studies import Refinement
 from crossover.home import ROOT
 from crossover.report.thresholds import thresholds_of
 from crossover.tables.run_tables import RunTables
 from crossover.thresholds import C_HEADER, c_header, gpu_if, read_thresholds, should_use_gpu
 from crossover.topics.answers import read_answers
-from crossover.topics.plane import InPlane
+from crossover.topics.plane import InPlane, rule_text
 from report_pages import study, tables_of
 
 SIZES, BATCH_SIZES = (16, 64, 256, 1024), (1, 8, 64)
@@ -91,6 +92,23 @@ def test_a_rule_is_about_parameters_if_the_study_is(row: Callable[..., dict[str,
     text = read_answers(tables_over(row, "parameters").answers)[0].text()
     assert "of 16 to 1,024 linear layers and batches" in text
     assert "Rule: GPU from parameters x batch^2 = 524 k (wrong at 0" in text
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (Rule(1.0, 0.0, 128.0), "from 128 neurons"),
+        (Rule(0.0, 1.0, 22.6), "from 22.6 samples per batch"),
+        (Rule(1.0, 0.5, 431.2), "from neurons x batch^0.5 = 431"),
+        (Rule(1.0, 1.0, 0.0), "always"),
+        (
+            Rule(1.0, 0.0, None, [(1, None), (8, 30.0), (64, 0.0)]),
+            "never at batch 1, from 30 neurons at batch 8, always at batch 64",
+        ),
+    ],
+)
+def test_a_rule_in_words(rule: Rule, text: str) -> None:
+    assert rule_text(rule, "neurons") == text
 
 
 def test_a_plane_counts_as_one_comparison_of_its_study(tables: RunTables) -> None:

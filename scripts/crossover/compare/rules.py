@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +18,17 @@ EXPONENTS = (1.0, 0.5, 2.0, 1 / 3, 2 / 3, 1.5, 3.0, 0.25, 0.75, 4 / 3, 4.0)
 
 @dataclass(frozen=True)
 class Rule:
-    """The contender where size^a * batch^b >= least or, with `by_batch`, from a size of its own for each batch size."""
+    """The contender where size^a * batch^b >= least or, with `by_batch`, from a size of its own for each batch size.
+
+    A least value of 0 means always, None never.
+    """
 
     size_exponent: float
     batch_exponent: float
-    least: float
-    """0 if the contender is always faster, infinite if it never is, NaN with `by_batch`."""
-    by_batch: Mapping[int, float] | None = None
+    least: float | None
+    """None with `by_batch`."""
+    by_batch: Sequence[tuple[int, float | None]] | None = None
+    """Each batch size with its least size."""
 
     def chooses(self, points: Ints) -> npt.NDArray[np.bool_]:
         """True at the points, of shape (points, 2), at which the contender is chosen.
@@ -32,11 +36,18 @@ class Rule:
         A batch size that `by_batch` lacks has the least size of the nearest one, on logarithms.
         """
         if self.by_batch is None:
-            least = math.log(self.least) if self.least else -math.inf
-            return np.asarray(_score(points, self.size_exponent, self.batch_exponent) >= least)
-        known = np.log(list(self.by_batch))
-        nearest = np.abs(np.log(points[:, 1:]) - known).argmin(axis=1)
-        return np.asarray(points[:, 0] >= np.array(list(self.by_batch.values()))[nearest])
+            return np.asarray(_score(points, self.size_exponent, self.batch_exponent) >= _log(self.least))
+        batches, sizes = zip(*self.by_batch, strict=True)
+        nearest = np.abs(np.log(points[:, 1:]) - np.log(batches)).argmin(axis=1)
+        return np.asarray(np.log(points[:, 0]) >= np.array([_log(size) for size in sizes])[nearest])
+
+
+def _log(least: float | None) -> float:
+    return math.inf if least is None else math.log(least) if least else -math.inf
+
+
+def _exp(cut: float) -> float | None:
+    return None if cut == math.inf else math.exp(cut)
 
 
 @dataclass(frozen=True)
@@ -95,7 +106,7 @@ def _score(points: Ints, size_exponent: float, batch_exponent: float) -> Floats:
 
 def _threshold(points: Ints, mean: Floats, exponents: tuple[float, float]) -> Rule:
     """The rule whose wrong choices cost least; of equally good ones, that with the widest gap around it."""
-    return Rule(*exponents, math.exp(_cut(_score(points, *exponents), mean)))
+    return Rule(*exponents, _exp(_cut(_score(points, *exponents), mean)))
 
 
 def _cut(scores: Floats, mean: Floats) -> float:
@@ -110,5 +121,5 @@ def _cut(scores: Floats, mean: Floats) -> float:
 def _table(points: Ints, mean: Floats) -> Rule:
     batches = np.unique(points[:, 1]).tolist()
     rows = [points[:, 1] == batch for batch in batches]
-    cuts = [math.exp(_cut(np.log(points[row, 0]), mean[row])) for row in rows]
-    return Rule(1.0, 0.0, math.nan, dict(zip(batches, cuts, strict=True)))
+    cuts = [_exp(_cut(np.log(points[row, 0]), mean[row])) for row in rows]
+    return Rule(1.0, 0.0, None, [*zip(batches, cuts, strict=True)])

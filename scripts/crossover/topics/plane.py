@@ -70,15 +70,19 @@ class InPlane(Answer):
 
 
 def rule_text(rule: Rule, unit: str) -> str:
+    """From where on the contender is to be used: `from parameters x batch = 1.94 million`."""
     if rule.by_batch is not None:
-        ends = [f"{position_text(size, unit)} at batch {batch}" for batch, size in rule.by_batch.items()]
-        return f"from {', '.join(ends)}"
-    if not rule.batch_exponent:
-        return f"from {position_text(rule.least, unit)}"
+        return ", ".join(f"{_from(size, unit)} at batch {batch}" for batch, size in rule.by_batch)
+    if not rule.size_exponent or not rule.batch_exponent or not rule.least:
+        return _from(rule.least, unit if rule.size_exponent else "samples per batch")
     power = "" if rule.batch_exponent == 1 else f"^{count_text(rule.batch_exponent)}"
-    if not rule.size_exponent:
-        return f"from batch {number_text(rule.least)}"
     return f"from {unit} x batch{power} = {count_text(rule.least)}"
+
+
+def _from(least: float | None, unit: str) -> str:
+    if least is None:
+        return "never"
+    return f"from {position_text(least, unit)}" if least else "always"
 
 
 def plane_answers(tables: RunTables, study: Study, together: int) -> list[InPlane]:

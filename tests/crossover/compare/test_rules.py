@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -60,9 +61,10 @@ def test_wrong_points_are_counted_with_their_cost() -> None:
 
 
 def test_a_table_has_a_size_for_each_batch_size() -> None:
-    rule = Rule(1.0, 0.0, math.nan, {1: 100.0, 100: 10.0})
+    rule = Rule(1.0, 0.0, None, [(1, 100.0), (100, 10.0)])
     points = np.array([(50, 1), (50, 100), (50, 9), (50, 11), (200, 1)])
     assert rule.chooses(points).tolist() == [False, True, False, True, True]
+    assert Rule(1.0, 0.0, None, [(1, None), (100, 0)]).chooses(points).tolist() == [False, True, False, True, False]
     from_size = {1: 3000, 8: 30, 64: 3000, 512: 30}
     points = np.array([(2**power, batch) for power in range(4, 13) for batch in from_size])
     mean = np.array([1.0 if size >= from_size[batch] else -1.0 for size, batch in points.tolist()])
@@ -70,6 +72,8 @@ def test_a_table_has_a_size_for_each_batch_size() -> None:
     assert fit
     assert fit.rule.by_batch
     assert (fit.rule.chooses(points) == (mean > 0)).all()
+    again = Rule(**json.loads(json.dumps(vars(fit.rule), allow_nan=False)))
+    assert (again.chooses(points) == (mean > 0)).all()
 
 
 def test_one_side_everywhere_needs_no_rule() -> None:
