@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from crossover.config.studies import PRESETS
 from crossover.files import atomic_path
 from crossover.thresholds import read_thresholds
 
@@ -25,23 +26,33 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
     parser.add_argument(
         "--results", default="results/calibration", help="folder of the run; default results/calibration"
     )
-    parser.add_argument("--batch-sizes", "--batch_sizes", dest="batch_sizes", help="three or more, for both variables")
-    parser.add_argument("--effort", default="default")
+    parser.add_argument(
+        "--batch-sizes", "--batch_sizes", dest="batch_sizes", help="of the second variable: none, or three or more"
+    )
+    parser.add_argument("--effort", choices=PRESETS, default="default", help="how thorough each trial is")
+    parser.epilog = "Other options, such as --sizes, are those of `crossover`."
     own, others = parser.parse_known_args(arguments)
-    options = [own.name, "--minutes", own.minutes, "--results", own.results]
-    if own.batch_sizes:
-        options += ["--batch-sizes", own.batch_sizes]
-    effort = own.effort
-    if own.batch_sizes and own.batch_sizes.count(",") >= LEAST_OF_PLANE - 1:
-        effort = f"{{preset: {effort}, refinement: {{pairs: [plane]}}}}"
-    command = build_command([*options, "--effort", effort, *others])
-    status = subprocess.run([sys.executable, *command]).returncode
+    if "--" in arguments:
+        parser.error("-- and options of Snakemake; allowed: options of crossover, such as --sizes 64,256")
+    batches = own.batch_sizes.count(",") + 1 if own.batch_sizes else 0
+    if 0 < batches < LEAST_OF_PLANE:
+        parser.error(f"--batch-sizes {own.batch_sizes}; allowed: three or more, or none for the size alone")
+    if own.output.is_dir() or not own.output.absolute().parent.is_dir():
+        parser.error(f"--output {own.output}: not a file in an existing folder; give such a file")
+    options = [own.name, f"--minutes={own.minutes}", "--results", own.results]
+    options += ["--batch-sizes", own.batch_sizes] if batches else []
+    effort = f"{{preset: {own.effort}, refinement: {{pairs: [plane]}}}}" if batches else own.effort
+    status = subprocess.run([sys.executable, *build_command([*options, "--effort", effort, *others])]).returncode
     if status:
         return status
-    with atomic_path(own.output) as temporary:
-        temporary.write_bytes(Path(own.results, "thresholds.json").read_bytes())
+    measured = Path(own.results, "thresholds.json")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        read_thresholds(own.output)
+        thresholds = read_thresholds(measured)
+    if not any(series["device"] for series in thresholds):
+        print(f"error: no GPU was measured, so {own.output} is not written", file=sys.stderr)
+        return 1
+    with atomic_path(own.output) as temporary:
+        temporary.write_bytes(measured.read_bytes())
     print(f"Thresholds of this machine: {own.output}", *(f"Caution: {warning.message}" for warning in caught), sep="\n")
     return 0

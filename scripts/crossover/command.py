@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from crossover import __version__
-from crossover.calibrate import calibrate
 from crossover.errors import did_you_mean, one_line_errors
 from crossover.home import IS_INSTALLED, NAME, ROOT
 from crossover.machine.installed import requirement_of
@@ -212,6 +211,8 @@ def main() -> None:
         sys.exit(selftest())
     os.environ[TYPED] = shlex.join(["crossover", *sys.argv[1:]])
     if sys.argv[1:2] == ["calibrate"]:
+        from crossover.calibrate import calibrate  # needs pydantic
+
         sys.exit(calibrate(sys.argv[2:], shown_command))
     command = shown_command(sys.argv[1:])
     os.execv(sys.executable, [sys.executable, *command])  # so that Snakemake receives signals

@@ -19,6 +19,7 @@ import math
 import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
@@ -46,9 +47,9 @@ If it has `triangles`, it is about sizes and batch sizes together: these are the
 def read_thresholds(path: str | PathLike[str], **hardware: str) -> list[Threshold]:
     """Read the thresholds of a run; raises ValueError for a damaged file, or one of another kind or version.
 
-    With `hardware`, of HARDWARE, it also raises ValueError for a file that was not measured on it, such as
-    `gpu=torch.cuda.get_device_name(), torch_version=torch.__version__`. Warns of thresholds with which `should_use_gpu`
-    returns its default everywhere.
+    With `hardware`, of HARDWARE, it returns only what was measured on it, and also raises ValueError for a file without
+    such thresholds: `read_thresholds(path, gpu=torch.cuda.get_device_name(), torch_version=torch.__version__)`. Warns
+    of thresholds with which `should_use_gpu` returns its default everywhere.
     """
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - strings are accepted as paths too
         try:
@@ -63,10 +64,12 @@ def read_thresholds(path: str | PathLike[str], **hardware: str) -> list[Threshol
     if unknown := [name for name in hardware if name not in HARDWARE]:
         raise TypeError(f"{unknown[0]!r} is no hardware or version of a file; allowed: {', '.join(HARDWARE)}")
     for name, value in hardware.items():
-        if measured := sorted({str(series.get(name)) for series in thresholds} - {value}):
+        measured = sorted({str(series.get(name)) for series in thresholds})
+        thresholds = [series for series in thresholds if series.get(name) == value]
+        if not thresholds:
             raise ValueError(
-                f"{path}: measured with {name} {', '.join(measured)}, not {value}; measure here, which takes five "
-                "minutes: crossover calibrate FILE.py:FUNCTION --minutes 5"
+                f"{path}: measured with {name} {', '.join(measured) or 'unknown'}, not {value}; measure here, which "
+                "takes five minutes: crossover calibrate FILE.py:FUNCTION --minutes 5"
             )
     if reason := _why_nothing_is_decided(thresholds):
         warnings.warn(f"{path}: should_use_gpu returns its default everywhere: {reason}", stacklevel=2)
@@ -124,10 +127,12 @@ def should_use_gpu(
     variant, precision or execution that the study does not have, and if several series with a GPU are left. Raises
     TypeError if `x` is not a number.
     """
+    if unknown := [axis for axis in axes if axis not in AXES]:
+        raise ValueError(f"{unknown[0]!r} is not an axis of a series; allowed: {', '.join(AXES)}")
     if x is None and not axes.keys() >= {*POINT}:
         raise TypeError("x is missing; allowed: a number, or size= and batch_size= together")
-    point = () if x is not None else tuple(_number(axes.pop(name)) for name in POINT)
-    x = None if x is None else _number(x)
+    point = () if x is not None else tuple(_number(axes.pop(name), name) for name in POINT)
+    x = None if x is None else _number(x, "x")
     if not thresholds:
         raise ValueError(
             f"no thresholds are given: the run compared no devices over sizes; run Snakemake with study {study!r}, and "
@@ -138,8 +143,6 @@ def should_use_gpu(
         allowed = sorted({series["study"] for series in thresholds if is_plane(series) == (x is None)})
         both = " for sizes and batch sizes together" if x is None else ""
         raise ValueError(f"study {study!r} has no thresholds{both}; allowed: {allowed}")
-    if unknown := [axis for axis in axes if axis not in AXES]:
-        raise ValueError(f"{unknown[0]!r} is not an axis of a series; allowed: {', '.join(AXES)}")
     for axis in WORD_AXES:
         if axis in axes and axes[axis] not in [series[axis] for series in of_study]:
             raise ValueError(
@@ -182,7 +185,7 @@ def is_plane(series: Threshold) -> bool:
 
 def _faster_at(plane: Threshold, point: Sequence[float], default: bool | None) -> bool | None:
     """The answer in a certified region, whose edges belong to it."""
-    if min(point) <= 0:
+    if not all(0 < value < math.inf for value in point):
         return default
     x, y = map(math.log, point)
     for name, triangles in plane["triangles"].items():
@@ -212,7 +215,12 @@ def gpu_if(
         def value(given: Any) -> Any:
             if callable(given):
                 return given(wildcards)
-            return float(getattr(wildcards, given)) if isinstance(given, str) else given
+            if not isinstance(given, str):
+                return given
+            text: Any = getattr(wildcards, given, None)
+            with suppress(TypeError, ValueError):
+                return float(text)
+            raise ValueError(f"gpu_if: wildcard {given} is {text!r}; allowed: a wildcard of the rule, with a number")
 
         point = {name: value(options[name]) for name in POINT if name in options}
         wins = should_use_gpu(thresholds, study, None if x is None else value(x), **{**options, **point})
@@ -235,7 +243,7 @@ static inline int crossover_in_ranges(double x, const double (*ranges)[3], int c
 }}
 
 static inline int crossover_in_plane(double size, double batch_size, const double (*triangles)[7], int count) {{
-    if (!(size > 0 && batch_size > 0)) return -1;
+    if (!(size > 0 && batch_size > 0 && size < INFINITY && batch_size < INFINITY)) return -1;
     double x = log(size), y = log(batch_size);
     for (int i = 0; i < count; i++) {{
         double least = INFINITY, most = -INFINITY;
@@ -266,17 +274,24 @@ static inline int {name}({arguments}) {{
 
 def c_header(thresholds: Sequence[Threshold], path: str) -> str:
     """A C header with a function for each series whose GPU was measured here and that has a certified region."""
-    functions: dict[str, str] = {}
+    functions: list[str] = []
+    names: Counter[str] = Counter()
     for series in thresholds:
         regions = regions_of(series)
         if series["device"] is None or series["gpu_measured_elsewhere"] or series["single_trial"] or not regions:
             continue
         varied = [axis for axis in AXES if len(_values(thresholds, [axis])[axis]) > 1 and series[axis] is not None]
         words = [series["study"], *(str(series[axis]) for axis in varied), *(["plane"] if is_plane(series) else [])]
-        name = "crossover_" + re.sub(r"\W+", "_", "_".join(words)).strip("_").lower()
+        name = "crossover_" + re.sub(r"\W+", "_", "_".join(words), flags=re.ASCII).strip("_").lower()
+        names[name] += 1
+        name += f"_{names[name]}" if names[name] > 1 else ""
         arguments = POINT if is_plane(series) else ("x",)
-        functions[name] = C_FUNCTION.format(
-            about=f"{series['unit']}{' and batch size' if is_plane(series) else ''}, {series['trials']} trials or more",
+        of = ", ".join([series["study"], *(f"{axis} {series[axis]}" for axis in varied)])
+        about = (
+            f"{of}: {series['unit']}{' and batch size' if is_plane(series) else ''}, {series['trials']} trials or more"
+        )
+        function = C_FUNCTION.format(
+            about=about.replace("*/", "* /"),
             name=name,
             arguments=", ".join(f"double {argument}" for argument in arguments),
             columns=len(regions[0]),
@@ -284,10 +299,10 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
             call=f"crossover_in_{'plane' if is_plane(series) else 'ranges'}({', '.join(arguments)}",
             count=len(regions),
         )
+        functions.append(function)
     on = sorted({f"{series['cpu']} and {series['gpu']}, torch {series['torch_version']}" for series in thresholds})
-    return C_HEADER.format(
-        path=path, hardware="; ".join(on), functions="".join(functions.values()), tolerance=TOLERANCE
-    )
+    head = {"path": path.replace("*/", "* /"), "hardware": "; ".join(on).replace("*/", "* /")}
+    return C_HEADER.format(**head, functions="".join(functions), tolerance=TOLERANCE)
 
 
 def regions_of(series: Threshold) -> list[list[float]]:
@@ -298,11 +313,11 @@ def regions_of(series: Threshold) -> list[list[float]]:
     return [[sizes["from"], sizes["until"], int(sizes["faster"] == "gpu")] for sizes in series["ranges"]]
 
 
-def _number(x: Any) -> float:
-    if not isinstance(x, str | bytes):
-        with suppress(TypeError, ValueError):
-            return float(x)
-    raise TypeError(f"x is {x!r}; allowed: a number, such as a size or a batch size")
+def _number(value: Any, name: str) -> float:
+    if not isinstance(value, str | bytes):
+        with suppress(TypeError, ValueError, OverflowError):
+            return float(value)
+    raise TypeError(f"{name} is {value!r}; allowed: a number, such as a size or a batch size")
 
 
 def _agrees(series: Threshold, axis: str, value: Any) -> bool:
@@ -315,4 +330,9 @@ def _values(thresholds: Sequence[Threshold], axes: Sequence[str]) -> dict[str, l
 
 
 if __name__ == "__main__":
-    sys.stdout.write(c_header(read_thresholds(sys.argv[1]), sys.argv[1]))
+    if len(sys.argv) != 2:
+        sys.exit("usage: python thresholds.py thresholds.json > thresholds.h")
+    try:
+        sys.stdout.write(c_header(read_thresholds(sys.argv[1]), sys.argv[1]))
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {error}")

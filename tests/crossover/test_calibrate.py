@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from crossover.calibrate import calibrate
-from crossover.thresholds import VERSION
+from crossover.thresholds import KEYS, VERSION
 
+THRESHOLD = dict.fromkeys(KEYS) | {"study": "my_op", "device": "cuda", "ranges": []}
 WRITE = "import sys, pathlib; path = pathlib.Path(sys.argv[1], 'thresholds.json'); path.parent.mkdir(parents=True); "
 
 
@@ -16,32 +17,24 @@ def test_the_thresholds_of_a_run_are_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    content = json.dumps({"version": VERSION, "thresholds": []})
+    content = json.dumps({"version": VERSION, "thresholds": [THRESHOLD]})
     given: list[str] = []
 
     def build_command(words: Sequence[str]) -> list[str]:
         given[:] = words
         return ["-c", WRITE + f"path.write_text({content!r})", words[words.index("--results") + 1]]
 
-    words = [
-        "my_op.py:build",
-        "--sizes",
-        "1,2",
-        "--batch-sizes",
-        "1,8,64",
-        "--output",
-        "mine.json",
-        "--",
-        "--cores",
-        "2",
-    ]
+    words = ["my_op.py:build", "--sizes", "1,2", "--batch-sizes", "1,8,64", "--output", "mine.json"]
     assert calibrate(words, build_command) == 0
     assert Path("mine.json").read_text() == content
     assert " ".join(given) == (
-        "my_op.py:build --minutes 5 --results results/calibration --batch-sizes 1,8,64 --effort {preset: default, "
-        "refinement: {pairs: [plane]}} --sizes 1,2 -- --cores 2"
+        "my_op.py:build --minutes=5 --results results/calibration --batch-sizes 1,8,64 --effort {preset: default, "
+        "refinement: {pairs: [plane]}} --sizes 1,2"
     )
-    assert "Caution: mine.json: should_use_gpu returns its default everywhere: " in capsys.readouterr().out
+    assert (
+        "Caution: results/calibration/thresholds.json: should_use_gpu returns its default everywhere: "
+        in capsys.readouterr().out
+    )
 
 
 def test_one_variable_is_refined_along_its_crossover() -> None:
@@ -52,4 +45,34 @@ def test_one_variable_is_refined_along_its_crossover() -> None:
         return ["-c", "raise SystemExit(3)"]
 
     assert calibrate(["my_op.py:build", "--minutes=2"], build_command) == 3  # the status of a run that failed
-    assert " ".join(given) == "my_op.py:build --minutes 2 --results results/calibration --effort default"
+    assert " ".join(given) == "my_op.py:build --minutes=2 --results results/calibration --effort default"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--batch-sizes", "1,8"], "--batch-sizes 1,8; allowed: three or more, or none for the size alone"),
+        (["--output", "missing/t.json"], "--output missing/t.json: not a file in an existing folder"),
+        (["--output", "."], "--output .: not a file in an existing folder"),
+        (["--", "-n"], "-- and options of Snakemake; allowed: options of crossover"),
+        (["--effort", "fast"], "argument --effort: invalid choice: 'fast'"),
+    ],
+)
+def test_a_mistake_ends_before_the_run(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        calibrate(["my_op.py:build", *words], lambda _: pytest.fail("it runs"))
+    assert message in capsys.readouterr().err
+
+
+def test_without_a_gpu_no_thresholds_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content = json.dumps({"version": VERSION, "thresholds": [THRESHOLD | {"device": None}]})
+    write = ["-c", WRITE + f"path.write_text({content!r})", "results/calibration"]
+    assert calibrate(["my_op.py:build"], lambda _: write) == 1
+    assert "error: no GPU was measured, so thresholds.json is not written" in capsys.readouterr().err
+    assert not Path("thresholds.json").exists()

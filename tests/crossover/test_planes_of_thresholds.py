@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from crossover.compare.rules import Rule
-from crossover.config.studies import Refinement
+from crossover.config.study import Study
 from crossover.home import ROOT
 from crossover.report.thresholds import thresholds_of
 from crossover.tables.run_tables import RunTables
@@ -27,17 +27,30 @@ from report_pages import study, tables_of
 
 SIZES, BATCH_SIZES = (16, 64, 256, 1024), (1, 8, 64)
 INSIDE = {(16, 1): False, (16, 8): False, (20, 2): False, (1024, 64): True, (1000, 60): True, (256, 8): True}
-OUTSIDE = [(64, 30), (15, 1), (2000, 64), (0, 8), (-1, 8)]
+OUTSIDE = [(64, 30), (15, 1), (2000, 64), (0, 8), (-1, 8), ("INFINITY", 8), ("INFINITY", "INFINITY"), ("NAN", 8)]
 
 
-@pytest.fixture(scope="module")
-def tables(row: Callable[..., dict[str, Any]]) -> RunTables:
-    """A GPU that is four times as fast where size x batch size is at least 1,024, and four times as slow elsewhere."""
-    return tables_over(row, "size")
+def study_of(x_axis: str) -> Study:
+    return study(
+        name="both",
+        sizes=SIZES,
+        batch_sizes=BATCH_SIZES,
+        protocols=("resident",),
+        precisions=("fp32",),
+        executions=("eager",),
+        refinement={"pairs": ["plane"]},
+        x_axis=x_axis,
+    )
 
 
-def tables_over(row: Callable[..., dict[str, Any]], x_axis: str) -> RunTables:
-    rows = [
+STUDIES = {"both": study_of("size")}
+
+
+def rows_of(
+    row: Callable[..., dict[str, Any]], gpu_wins: Callable[[int, int], bool] = lambda size, batch: size * batch >= 1024
+) -> list[dict[str, Any]]:
+    """A GPU that is four times as fast where it wins, and four times as slow elsewhere."""
+    return [
         row(
             study="both",
             size=size,
@@ -46,27 +59,18 @@ def tables_over(row: Callable[..., dict[str, Any]], x_axis: str) -> RunTables:
             device=device,
             trial=trial,
             torch_version="2.13.0",
-            step_time_s=1e-3 * 1.01**trial * ((4 if size * batch_size >= 1024 else 1 / 4) if device == "cpu" else 1),
+            step_time_s=1e-3 * 1.01**trial * ((4 if gpu_wins(size, batch_size) else 1 / 4) if device == "cpu" else 1),
         )
         for size in SIZES
         for batch_size in BATCH_SIZES
         for device in ("cpu", "cuda")
         for trial in range(1, 4)
     ]
-    studies = {
-        "both": study(
-            name="both",
-            sizes=SIZES,
-            batch_sizes=BATCH_SIZES,
-            protocols=("resident",),
-            precisions=("fp32",),
-            executions=("eager",),
-            refinement={"pairs": ["plane"]},
-            x_axis=x_axis,
-        )
-    }
-    assert Refinement(**studies["both"].refinement).pairs == ("plane",)
-    return tables_of(pd.DataFrame(rows), studies)
+
+
+@pytest.fixture(scope="module")
+def tables(row: Callable[..., dict[str, Any]]) -> RunTables:
+    return tables_of(pd.DataFrame(rows_of(row)), STUDIES)
 
 
 @pytest.fixture(scope="module")
@@ -80,18 +84,21 @@ def test_the_answer_names_the_regions_and_the_rule(tables: RunTables) -> None:
     answer = read_answers(tables.answers)[0]
     assert isinstance(answer, InPlane)
     assert answer.main
-    assert answer.text() == (
-        "Of the plane of 16 to 1,024 linear layers and batches of 1 to 64, GPU is certified faster on 33 %, CPU on 25 "
-        "%. Rule: GPU from linear layers x batch = 724 (wrong at 0 of 12 significant points; 1 when held out)"
+    region, rule = answer.text().split(". Rule: ")
+    assert region == (
+        "Of the plane of 16 to 1,024 linear layers and batches of 1 to 64, GPU is certified faster on 33 %, CPU on 25 %"
+    )
+    assert rule == (
+        "GPU where linear layers x batch is at least 724 (wrong at 0 of 12 significant points; 1 when held out)"
     )
     assert answer.winner_share == pytest.approx(4 / 12)  # of six squares, each of two triangles
     assert answer.loser_share == pytest.approx(3 / 12)
 
 
 def test_a_rule_is_about_parameters_if_the_study_is(row: Callable[..., dict[str, Any]]) -> None:
-    text = read_answers(tables_over(row, "parameters").answers)[0].text()
+    text = read_answers(tables_of(pd.DataFrame(rows_of(row)), {"both": study_of("parameters")}).answers)[0].text()
     assert "of 16 to 1,024 linear layers and batches" in text
-    assert "Rule: GPU from parameters x batch^2 = 524 k (wrong at 0" in text
+    assert "Rule: GPU where parameters x batch^2 is at least 524 k (wrong at 0" in text
 
 
 @pytest.mark.parametrize(
@@ -99,7 +106,7 @@ def test_a_rule_is_about_parameters_if_the_study_is(row: Callable[..., dict[str,
     [
         (Rule(1.0, 0.0, 128.0), "from 128 neurons"),
         (Rule(0.0, 1.0, 22.6), "from 22.6 samples per batch"),
-        (Rule(1.0, 0.5, 431.2), "from neurons x batch^0.5 = 431"),
+        (Rule(1.0, 0.5, 431.2), "where neurons x batch^0.5 is at least 431"),
         (Rule(1.0, 1.0, 0.0), "always"),
         (
             Rule(1.0, 0.0, None, [(1, None), (8, 30.0), (64, 0.0)]),
@@ -120,7 +127,7 @@ def test_programs_get_the_answer_within_the_regions_only(file: Path) -> None:
     thresholds = read_thresholds(file)
     for (size, batch_size), wins in INSIDE.items():
         assert should_use_gpu(thresholds, "both", size=size, batch_size=batch_size) is wins, (size, batch_size)
-    for size, batch_size in OUTSIDE:
+    for size, batch_size in [(float(size), float(batch_size)) for size, batch_size in OUTSIDE]:
         assert should_use_gpu(thresholds, "both", size=size, batch_size=batch_size) is None
         assert should_use_gpu(thresholds, "both", size=size, batch_size=batch_size, default=True) is True
     assert should_use_gpu(thresholds, "both", 1024, batch_size=8) is True  # along the size, as before
@@ -129,6 +136,26 @@ def test_programs_get_the_answer_within_the_regions_only(file: Path) -> None:
         should_use_gpu(thresholds, "both", size=16)
     with pytest.raises(ValueError, match="study 'other' has no thresholds for sizes and batch sizes together; allowed"):
         should_use_gpu(thresholds, "other", size=16, batch_size=1)
+
+
+def test_a_point_without_a_time_is_in_no_region(row: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    rows = rows_of(row)
+    for lost in rows:
+        if (lost["size"], lost["batch_size"], lost["device"]) == (1024, 8, "cuda"):
+            lost |= {"status": "oom", "step_time_s": None}
+    (tmp_path / "t.json").write_text(json.dumps(thresholds_of(tables_of(pd.DataFrame(rows), STUDIES), "")))
+    thresholds = read_thresholds(tmp_path / "t.json")
+    found = [should_use_gpu(thresholds, "both", size=1024, batch_size=batch) for batch in (7, 8, 9)]
+    assert found == [None] * 3
+
+
+def test_one_side_with_an_exception_gets_no_rule(row: Callable[..., dict[str, Any]]) -> None:
+    """The GPU is faster at the smallest size only, which no least size describes."""
+    rows = rows_of(row, lambda size, _: size == 16)
+    answer = read_answers(tables_of(pd.DataFrame(rows), STUDIES).answers)[0]
+    assert isinstance(answer, InPlane)
+    assert answer.rule is None
+    assert answer.winner_share == pytest.approx(0)
 
 
 def test_the_file_is_for_the_hardware_that_it_names(file: Path) -> None:

@@ -47,9 +47,9 @@ class Plane:
     """The axes that all cells share."""
     contender: str
     points: Ints
-    """Sizes and batch sizes with a time on both sides, of shape (points, 2)."""
+    """Sizes and batch sizes that were tried, of shape (points, 2)."""
     mean: Floats
-    """ln(time of the CPU / time of the contender) at each point."""
+    """ln(time of the CPU / time of the contender) at each point; NaN where a side has no time, as if out of memory."""
     signs: Floats
     """Of `mean`, or 0 where it is not significant, simultaneously over all points."""
     certainty: Floats
@@ -58,6 +58,11 @@ class Plane:
     """Trials at each point of the side with fewer."""
     has_intervals: bool
     """False for single trials, whose signs are those of clear leads."""
+
+    @property
+    def timed(self) -> npt.NDArray[np.bool_]:
+        """True at the points with a time on both sides."""
+        return ~np.isnan(self.mean)
 
     @cached_property
     def triangles(self) -> Ints:
@@ -107,7 +112,7 @@ class Plane:
         measured = {*map(tuple, self.points.tolist())}
         for corners, area in zip(self.triangles[self.sides == 0].tolist(), self.areas[self.sides == 0], strict=True):
             for first, second in zip(corners, [*corners[1:], corners[0]], strict=True):
-                if self.signs[first] != self.signs[second]:
+                if self.signs[first] != self.signs[second] and self.timed[[first, second]].all():
                     one, other = self.points[[first, second]].tolist()
                     gains[_middle(one, other, granularity, sizes)] += area
         ranked = sorted(gains.keys() - measured, key=lambda point: (-gains[point], point))
@@ -127,27 +132,33 @@ def planes_of(trials: pd.DataFrame, together: int = 1) -> Iterator[Plane]:
     """
     for _, rows in trials.groupby(SERIES_OF_PLANE, sort=False):
         for contender in rows["device"].unique():
-            sides = rows[rows["device"].isin([BASELINE, contender]) & rows["time"].notna()]
-            if not is_cpu(contender) and sides["device"].nunique() == 2:
+            sides = rows[rows["device"].isin([BASELINE, contender])]
+            if not is_cpu(contender) and sides.loc[sides["time"].notna(), "device"].nunique() == 2:
                 yield _plane(first_row(sides[SERIES_OF_PLANE]), sides.assign(side=sides["device"]), contender, together)
 
 
 def _plane(series: Mapping[str, Any], trials: pd.DataFrame, contender: str, together: int) -> Plane:
-    by_point = trials.groupby(POINT)
-    numbered = trials.assign(point=by_point.ngroup() + 1)
+    numbered = trials.assign(point=trials.groupby(POINT).ngroup() + 1)
     advantages = replace(advantages_of_table(numbered, BASELINE, contender, x="point", cost="time"), together=together)
-    numbers = advantages.sizes.astype(np.int64)
-    counts = numbered.groupby(["point", "side"])["trial"].nunique().groupby("point").min()[numbers.tolist()]
-    points = numbered.drop_duplicates("point").set_index("point").loc[numbers, POINT]
+    numbers = advantages.sizes.astype(np.int64).tolist()
+    counts = numbered[numbered["time"].notna()].groupby(["point", "side"])["trial"].nunique().groupby("point").min()
     errors = advantages.significance_errors() if advantages.has_intervals else math.log(ONE_TRIAL_LEAD)
+    columns = {
+        "mean": advantages.mean,
+        "signs": advantages.sure_signs(),
+        "certainty": np.abs(advantages.mean) / errors,
+        "trials": counts[numbers].to_numpy(),
+    }
+    points = numbered.groupby("point")[POINT].first()
+    known = pd.DataFrame(columns, index=numbers).reindex(points.index)
     return Plane(
         series,
         contender,
         points.to_numpy(np.int64),
-        advantages.mean,
-        advantages.sure_signs(),
-        np.abs(advantages.mean) / errors,
-        counts.to_numpy(np.int64),
+        known["mean"].to_numpy(float),
+        known["signs"].fillna(0).to_numpy(float),
+        known["certainty"].fillna(0).to_numpy(float),
+        known["trials"].fillna(1).to_numpy(np.int64),
         advantages.has_intervals,
     )
 

@@ -64,7 +64,9 @@ class Fit:
 
 
 def simplest_rule(points: Ints, mean: Floats, signs: Floats) -> Fit | None:
-    """The simplest rule with the fewest held-out points wrong; None unless each side is faster at two points or more.
+    """The simplest rule with the fewest held-out points wrong; None unless it beats the choice of one side everywhere.
+
+    It is also None unless each side is faster at two points or more.
 
     The arguments are as in `Plane`. A rule is fitted to all points, of which each weighs by |mean|, what a wrong choice
     costs there; it is judged at those with a significant sign.
@@ -79,6 +81,8 @@ def simplest_rule(points: Ints, mean: Floats, signs: Floats) -> Fit | None:
             best = wrong, rule
     assert best
     held_out_wrong, rule = best
+    if held_out_wrong >= min((signs > 0).sum(), (signs < 0).sum()):
+        return None
     is_wrong = rule.chooses(points) != (mean > 0)
     is_wrong[signs == 0] = False
     return Fit(

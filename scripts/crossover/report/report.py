@@ -91,7 +91,7 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     context = context_of(run, facts)
     page, plain = environment_of(templates, html=True), environment_of(templates)
     texts = {
-        "thresholds.json": json.dumps(thresholds_of(run.tables, made_at), indent=1) + "\n",
+        "thresholds.json": json.dumps(thresholds_of(run.tables, made_at), indent=1, allow_nan=False) + "\n",
         "provenance.json": json.dumps(facts, indent=1, ensure_ascii=False),
         "report.html": page.get_template("page/report.html.j2").render(context),
         "summary.md": plain.get_template("summary.md.j2").render(context),

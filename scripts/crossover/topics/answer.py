@@ -202,10 +202,14 @@ class Comparison(Ranged):
         return f"{self.winner} {self.ratios_text(alike)}x faster than {self.loser}{where}"
 
 
+WIDEST_TOLD = 9.0
+"""A larger difference that an interval allows, as a share, says nothing."""
+
+
 def at_most(differences: Sequence[float | None]) -> str:
     """The largest difference, as a share, that the intervals of comparisons without a significant one allow."""
     known = [difference for difference in differences if difference]
-    if not known:
+    if not known or max(known) > WIDEST_TOLD:
         return ""
     largest = max(known)
     return f" (none larger than {f'{number_text(1 + largest)}x' if largest > 1 else percent_text(largest)})"

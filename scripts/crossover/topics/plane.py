@@ -70,13 +70,13 @@ class InPlane(Answer):
 
 
 def rule_text(rule: Rule, unit: str) -> str:
-    """From where on the contender is to be used: `from parameters x batch = 1.94 million`."""
+    """Where the contender is to be used: `where parameters x batch is at least 1.94 million`."""
     if rule.by_batch is not None:
         return ", ".join(f"{_from(size, unit)} at batch {batch}" for batch, size in rule.by_batch)
     if not rule.size_exponent or not rule.batch_exponent or not rule.least:
         return _from(rule.least, unit if rule.size_exponent else "samples per batch")
     power = "" if rule.batch_exponent == 1 else f"^{count_text(rule.batch_exponent)}"
-    return f"from {unit} x batch{power} = {count_text(rule.least)}"
+    return f"where {unit} x batch{power} is at least {count_text(rule.least)}"
 
 
 def _from(least: float | None, unit: str) -> str:
@@ -118,7 +118,8 @@ def _answer(plane: Plane, tables: RunTables, x_axis: str, varied_axes: Sequence[
         plane.points.min(axis=0).tolist(),
         plane.points.max(axis=0).tolist(),
     )
-    fit = simplest_rule(points, plane.mean, plane.signs) if plane.has_intervals else None
+    timed = plane.timed
+    fit = simplest_rule(points[timed], plane.mean[timed], plane.signs[timed]) if plane.has_intervals else None
     corners = plane.points[plane.triangles].reshape(-1, 6)
     return InPlane(
         machine=str(plane.series["machine"]),
@@ -135,7 +136,7 @@ def _answer(plane: Plane, tables: RunTables, x_axis: str, varied_axes: Sequence[
         triangles={name: corners[plane.sides == side].tolist() for name, side in (("gpu", 1), ("cpu", -1))},
         axes={**plane.series, "device": plane.contender},
         rule=_fields(fit),
-        **basis(int(plane.trials.min()), cells),
+        **basis(int(plane.trials[timed].min()), cells),
     )
 
 
