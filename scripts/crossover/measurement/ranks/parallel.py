@@ -48,7 +48,8 @@ def build_part(cell: OpenCell, group: Group, tell: Callable[[dict[str, Any]], No
 
 def why_not_shared(task: Task, batch: Any, ranks: int, is_each: bool) -> str | None:
     if not isinstance(task, TrainingTask):
-        return "averages the gradients of a training, and this step trains nothing; use mode: train"
+        advice = "return a model with a loss" if task.is_function else "use mode: train"
+        return f"averages the gradients of a training, and this step trains nothing; {advice}"
     if getattr(getattr(task, "user_step", None), "run", None) is not None:
         return "cannot average gradients within a step of your own (`run`); return the loss instead"
     if not task.batched or not has_rows(batch):
