@@ -10,11 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from crossover.config.studies import PRESETS
+from crossover.config.study import LEAST_OF_MAP
 from crossover.files import atomic_path
 from crossover.thresholds import read_thresholds
-
-LEAST_OF_PLANE = 3
-"""Fewest batch sizes for regions of sizes and batch sizes, as for the map of a study."""
 
 
 def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]], list[str]]) -> int:
@@ -35,7 +33,7 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
     if "--" in arguments:
         parser.error("-- and options of Snakemake; allowed: options of crossover, such as --sizes 64,256")
     batches = own.batch_sizes.count(",") + 1 if own.batch_sizes else 0
-    if 0 < batches < LEAST_OF_PLANE:
+    if 0 < batches < LEAST_OF_MAP:
         parser.error(f"--batch-sizes {own.batch_sizes}; allowed: three or more, or none for the size alone")
     if own.output.is_dir() or not own.output.absolute().parent.is_dir():
         parser.error(f"--output {own.output}: not a file in an existing folder; give such a file")

@@ -384,6 +384,11 @@ class Study(StudyFile):
         return "batch_size" if X_AXES[self.x_axis] == "size" else "size"
 
     @property
+    def has_plane(self) -> bool:
+        """Whether both axes of the study's map are sizes and batch sizes; False if one is the number of cores."""
+        return self.second_axis is not None and self.x_axis != CPU_THREADS
+
+    @property
     def compared(self) -> Study | None:
         """The study with the grid of its candidates as well; None without `candidates`."""
         candidates = self.candidates

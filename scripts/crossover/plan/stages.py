@@ -34,7 +34,7 @@ def refinement_on(
     compared = {
         GPUS: len(alone) < len(sides) and asks_for_crossovers(study.figures),
         "device": on_both and asks_for_crossovers(study.figures) and "plane" not in refinement.pairs,
-        "plane": on_both and not over_cores and study.second_axis is not None,
+        "plane": on_both and study.has_plane,
         "precision": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["precision"], study.precisions),
         "variant": bool(sides) and not over_cores and len(study.variants) > 1,
         "execution": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["execution"], study.executions),

@@ -153,7 +153,7 @@ def _joined(first: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
 def _in_rows_of_planes(trials: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
     """The trials without those that refinement added between the series of a study over two axes."""
     for name, study in studies.items():
-        if study.second_axis and study.x_axis != CPU_THREADS:
+        if study.second_axis and study.has_plane:
             in_series = trials[study.second_axis].isin(getattr(study, f"{study.second_axis}s"))
             trials = trials[in_series | (trials["study"] != name)]
     return trials

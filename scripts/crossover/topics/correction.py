@@ -25,7 +25,6 @@ from crossover.topics.claims.cell_claims import ratio_of_sides, rests_on_latenci
 from crossover.topics.claims.findings import NoFindingError
 from crossover.topics.comparisons import comparison_answers
 from crossover.topics.latency.table import p_values_of_mistakes
-from crossover.topics.plane import has_planes
 from crossover.topics.references.answers import elsewhere_ratios
 
 
@@ -84,7 +83,7 @@ def _others(tables: RunTables, study: Study) -> int:
         has_resident = (lines["protocol"] == PROTOCOLS[0]).any()
         transfers = int(is_transfer.sum()) if has_resident else 0
         on_gpu = lines.loc[[not is_cpu(device) for device in lines["device"]], [*SERIES_OF_PLANE, "device"]]
-        planes = len(on_gpu.drop_duplicates()) if has_planes(study) else 0
+        planes = len(on_gpu.drop_duplicates()) if study.has_plane else 0
         return asked + trained + transfers + int(len(ranked) > 1) + planes
     drawn = [answer for answer in comparison_answers(tables, study, together=1) if answer.kind != "latency"]
     return asked + trained + len(drawn)

@@ -13,7 +13,7 @@ from crossover.compare.pairings import with_costs
 from crossover.compare.plane import Plane, planes_of
 from crossover.compare.rules import Fit, Rule, simplest_rule
 from crossover.config.study import Study
-from crossover.config.words import BASELINE, CPU_THREADS
+from crossover.config.words import BASELINE
 from crossover.tables.frames import rows_with
 from crossover.tables.labels import name_by, side_word, varying
 from crossover.tables.registry import SERIES_AXES
@@ -95,14 +95,9 @@ def plane_answers(tables: RunTables, study: Study, together: int) -> list[InPlan
     ]
 
 
-def has_planes(study: Study) -> bool:
-    """False for a study that varies the number of cores, or with an axis that has too few values."""
-    return study.second_axis is not None and study.x_axis != CPU_THREADS
-
-
 def planes_in(tables: RunTables, study: Study, together: int) -> list[Plane]:
     """The planes of a study with an area."""
-    if not has_planes(study):
+    if not study.has_plane:
         return []
     planes = planes_of(with_costs(tables.measurements, None), together)
     return [plane for plane in planes if len(plane.triangles)]
