@@ -14,6 +14,9 @@ from crossover.config.study import LEAST_OF_MAP
 from crossover.files import atomic_path
 from crossover.thresholds import read_thresholds
 
+SHORT = "warmup_accelerator_min_s: 0.3, timed_max_s: 0.2"
+"""Changes of the default effort: within a given time, many trials tell more than long ones, since trials differ."""
+
 
 def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]], list[str]]) -> int:
     """Run a benchmark and copy its thresholds; returns the exit status. `build_command` is that of `crossover`."""
@@ -27,7 +30,7 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
     parser.add_argument(
         "--batch-sizes", "--batch_sizes", dest="batch_sizes", help="of the second variable: none, or three or more"
     )
-    parser.add_argument("--effort", choices=PRESETS, default="default", help="how thorough each trial is")
+    parser.add_argument("--effort", choices=PRESETS, help="how thorough each trial is; by default, short")
     parser.epilog = "Other options, such as --sizes, are those of `crossover`."
     own, others = parser.parse_known_args(arguments)
     if "--" in arguments:
@@ -39,8 +42,9 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
         parser.error(f"--output {own.output}: not a file in an existing folder; give such a file")
     options = [own.name, f"--minutes={own.minutes}", "--results", own.results]
     options += ["--batch-sizes", own.batch_sizes] if batches else []
-    effort = f"{{preset: {own.effort}, refinement: {{pairs: [plane]}}}}" if batches else own.effort
-    status = subprocess.run([sys.executable, *build_command([*options, "--effort", effort, *others])]).returncode
+    efforts = [f"preset: {own.effort}" if own.effort else SHORT, *["refinement: {pairs: [plane]}"][: bool(batches)]]
+    options += ["--effort", f"{{{', '.join(efforts)}}}"]
+    status = subprocess.run([sys.executable, *build_command([*options, *others])]).returncode
     if status:
         return status
     measured = Path(own.results, "thresholds.json")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crossover.calibrate import calibrate
+from crossover.calibrate import SHORT, calibrate
 from crossover.thresholds import KEYS, VERSION
 
 THRESHOLD = dict.fromkeys(KEYS) | {"study": "my_op", "device": "cuda", "ranges": []}
@@ -28,8 +28,8 @@ def test_the_thresholds_of_a_run_are_copied(
     assert calibrate(words, build_command) == 0
     assert Path("mine.json").read_text() == content
     assert " ".join(given) == (
-        "my_op.py:build --minutes=5 --results results/calibration --batch-sizes 1,8,64 --effort {preset: default, "
-        "refinement: {pairs: [plane]}} --sizes 1,2"
+        "my_op.py:build --minutes=5 --results results/calibration --batch-sizes 1,8,64 --effort "
+        f"{{{SHORT}, refinement: {{pairs: [plane]}}}} --sizes 1,2"
     )
     assert (
         "Caution: results/calibration/thresholds.json: should_use_gpu returns its default everywhere: "
@@ -44,8 +44,9 @@ def test_one_variable_is_refined_along_its_crossover() -> None:
         given[:] = words
         return ["-c", "raise SystemExit(3)"]
 
-    assert calibrate(["my_op.py:build", "--minutes=2"], build_command) == 3  # the status of a run that failed
-    assert " ".join(given) == "my_op.py:build --minutes=2 --results results/calibration --effort default"
+    words = ["my_op.py:build", "--minutes=2", "--effort=thorough"]
+    assert calibrate(words, build_command) == 3  # the status of a run that failed
+    assert " ".join(given) == "my_op.py:build --minutes=2 --results results/calibration --effort {preset: thorough}"
 
 
 @pytest.mark.parametrize(

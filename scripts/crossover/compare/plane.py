@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ STRETCH = np.array([[1.0, 0.01], [0.01, 1.0]])
 
 LEAST_AREA = 1e-9
 """Of a triangle, as a share of the plane; points on a line make flatter ones."""
+
+MARGIN = 2.0
+"""The least advantage at a point to be added, as a multiple of the error; chosen by simulation."""
+SHORTEST = 0.2
+"""The least distance of a point to be added from a measured one, as a share of their edge."""
 
 NEW_SHARE = 1 / 3
 """Number of points that a stage may add, as a share of those measured."""
@@ -103,20 +109,29 @@ class Plane:
         return float(self.areas[self.sides == side].sum() / total) if total else math.nan
 
     def between(self, granularity: int = 1, sizes: Collection[int] | None = None) -> list[tuple[int, int]]:
-        """The points to add, in the middle of edges with one end significant and the other not, or of opposite sign.
+        """The points to add, on edges between a significant sign and another one: where it is still just significant.
 
-        Those come first whose triangles have the largest area that is not certified yet. Sizes are multiples of
-        `granularity`, or of `sizes`, if the workload can build only these.
+        There, the advantage, interpolated on the edge, is `MARGIN` times the error of a typical point. Nearer to the
+        other end, it would be undecided, and further away, less would be certified. Those come first whose triangles
+        have the largest area that is not certified yet. Sizes are multiples of `granularity`, or of `sizes`, if the
+        workload can build only these.
         """
         gains: dict[tuple[int, int], float] = defaultdict(float)
         measured = {*map(tuple, self.points.tolist())}
         for corners, area in zip(self.triangles[self.sides == 0].tolist(), self.areas[self.sides == 0], strict=True):
-            for first, second in zip(corners, [*corners[1:], corners[0]], strict=True):
-                if self.signs[first] != self.signs[second] and self.timed[[first, second]].all():
-                    one, other = self.points[[first, second]].tolist()
-                    gains[_middle(one, other, granularity, sizes)] += area
+            for one, other in permutations(corners, 2):
+                if self.signs[one] and self.signs[one] != self.signs[other] and self.timed[other]:
+                    share = (abs(self.mean[one]) - self._margin) / abs(self.mean[one] - self.mean[other])
+                    if SHORTEST < share < 1:
+                        point = _point_at(*self.points[[one, other]].tolist(), share, granularity, sizes)
+                        gains[point] += area
         ranked = sorted(gains.keys() - measured, key=lambda point: (-gains[point], point))
         return ranked[: math.ceil(len(measured) * NEW_SHARE)]
+
+    @cached_property
+    def _margin(self) -> float:
+        timed = self.timed & (self.certainty > 0)
+        return MARGIN * float(np.median(np.abs(self.mean[timed]) / self.certainty[timed])) if timed.any() else math.inf
 
     def undecided(self, trials: int) -> list[tuple[int, int]]:
         """The points without a significant sign whose sign would be significant with this number of trials."""
@@ -163,11 +178,11 @@ def _plane(series: Mapping[str, Any], trials: pd.DataFrame, contender: str, toge
     )
 
 
-def _middle(
-    first: Sequence[int], second: Sequence[int], granularity: int, sizes: Collection[int] | None
+def _point_at(
+    first: Sequence[int], second: Sequence[int], share: float, granularity: int, sizes: Collection[int] | None
 ) -> tuple[int, int]:
-    """The point nearest to the geometric mean of two, whose size a workload can build."""
-    size, batch_size = (math.sqrt(low * high) for low, high in zip(first, second, strict=True))
+    """The point nearest to a share of the way between two, on logarithms, whose size a workload can build."""
+    size, batch_size = (low ** (1 - share) * high**share for low, high in zip(first, second, strict=True))
     if sizes is not None:
         return min(sizes, key=lambda offered: abs(math.log(offered / size))), round(batch_size)
     return max(1, round(size / granularity)) * granularity, round(batch_size)

@@ -48,13 +48,15 @@ def test_points_on_a_line_have_no_area() -> None:
 
 
 def test_points_are_added_between_different_signs_and_nowhere_else() -> None:
-    made = plane([-1, -1, -1, -1, -1, -1, 1, 1, 1])
+    """With |L| = 1 everywhere and an error of 0.1, |L| is twice the error at 0.4 of the way to the other sign."""
+    signs = [-1, -1, -1, -1, -1, -1, 1, 1, 1]
+    made = plane(signs, certainty=np.full(9, 10.0))
     new = made.between()
-    assert new
-    assert {size for size, _ in new} == {316}
-    assert len(new) <= 3  # a third of nine
+    assert {size for size, _ in new} <= {round(100 * 10**0.4), round(100 * 10**0.6)}
+    assert len(new) == 3  # a third of nine
     assert {size % 8 for size, _ in made.between(granularity=8)} == {0}
     assert {size for size, _ in made.between(sizes=[10, 300, 1000])} == {300}
+    assert plane(signs, certainty=np.full(9, 2.0)).between() == []  # nearer to the other sign, all would be undecided
     assert plane([1] * 9).between() == plane([0] * 9).between() == []
 
 
