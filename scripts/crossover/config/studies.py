@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from crossover.config.models import Model
-from crossover.config.words import AXES, HERE, PLAIN, is_cpu
+from crossover.config.words import AXES, EXECUTIONS, HERE, PLAIN, is_cpu
 
 MOST = 1_000_000_000
 MOST_SEED = 2_000_000_000
@@ -37,6 +37,10 @@ def number(default: Number, description: str, **bounds: float) -> Number:
     return field(default=default, metadata={"description": description, "strict": True, **bounds})
 
 
+EAGER_WARMUP_S = 0.3
+"""Longest minimum warm-up of eager steps on an accelerator, which did not get faster later."""
+
+
 @dataclass(frozen=True)
 class Effort:
     """Limits and tolerances (shares) of a trial's warm-up and timing. The defaults are those of preset `default`.
@@ -49,7 +53,11 @@ class Effort:
     warmup_min_s: float = number(0.2, "Shortest warm-up in seconds.", ge=0, le=LONGEST_S)
     # On an H100, CUDA graphs took 2 to 3 % longer during the first 0.6 s (docs/explanation/measurement.md).
     warmup_accelerator_min_s: float = number(
-        0.7, "Shortest warm-up on an accelerator in seconds, if more than `warmup_min_s`.", ge=0, le=LONGEST_S
+        0.7,
+        "Shortest warm-up on an accelerator in seconds, if more than `warmup_min_s`; for eager steps, 0.3 if that is "
+        "less.",
+        ge=0,
+        le=LONGEST_S,
     )
     warmup_long_s: float = number(
         0.5,
@@ -93,11 +101,13 @@ class Effort:
         le=LONGEST_S,
     )
 
-    def on(self, device: str) -> Effort:
+    def on(self, device: str, execution: str) -> Effort:
         """The effort on a device; an accelerator has a longer minimum warm-up, up to `warmup_max_s`."""
         if is_cpu(device):
             return self
         min_s = min(self.warmup_accelerator_min_s, self.warmup_max_s)
+        if execution == EXECUTIONS[0]:
+            min_s = min(min_s, EAGER_WARMUP_S)
         return replace(self, warmup_min_s=max(self.warmup_min_s, min_s), warmup_long_s=max(self.warmup_long_s, min_s))
 
 

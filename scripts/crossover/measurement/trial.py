@@ -147,7 +147,7 @@ class Trial:
         self.timed_step = execution.timed_step()
         self.phases.end("first steps")
         limits = (job.time_limit_s, ran_s, later_steps, job.cell.protocol in LOADING)
-        effort = job.effort.on(job.cell.device)
+        effort = job.effort.on(job.cell.device, job.cell.execution)
         timed, self.flags = time_steps(self.timed_step, task.cycle_steps, effort, watch, *limits)
         samples = timed.pop("samples") / timed["timed_steps"]
         timed["samples_per_step"] = (task.samples or job.cell.batch_size) if task.samples_taken is None else samples

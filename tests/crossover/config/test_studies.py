@@ -102,6 +102,24 @@ def test_a_study_may_change_the_effort_but_not_raise_its_caps(
     assert effort_of(replace(STUDY, effort=of_study), run) == counts
 
 
+@pytest.mark.parametrize(
+    ("device", "execution", "effort", "least_s"),
+    [
+        ("cpu", "eager", Effort(), 0.2),
+        ("cuda", "eager", Effort(), 0.3),
+        ("cuda-2", "eager", Effort(), 0.3),
+        ("cuda", "cuda-graph", Effort(), 0.7),
+        ("cuda", "eager", Effort(warmup_accelerator_min_s=0.1), 0.2),
+        ("cuda", "cuda-graph", Effort(warmup_accelerator_min_s=2.0, warmup_max_s=1.0), 1.0),
+        ("cuda", "eager", Effort(warmup_min_s=3.0), 3.0),
+    ],
+)
+def test_an_accelerator_warms_up_longer_and_what_it_replays_longest(
+    device: str, execution: str, effort: Effort, least_s: float
+) -> None:
+    assert effort.on(device, execution).warmup_min_s == least_s
+
+
 def test_cells_with_the_same_model_are_trained_once() -> None:
     """Cells that differ only in protocol, execution or threads train the same model."""
     study = replace(

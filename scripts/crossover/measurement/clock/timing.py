@@ -103,7 +103,7 @@ def time_steps(
         if rest_steps := -course.steps % cycle_steps:
             course.steps += rest_steps
             course.seconds += run(rest_steps).wall_s
-        steady = _warm_up(run, cycle_steps, effort, course)
+        steady = _warm_up(run, cycle_steps, effort, course, watch.wall_ns)
         block_steps = _choose_block(run, cycle_steps, effort, course)
         timed = Course()
         cpu_s, device_s = [], []
@@ -169,10 +169,17 @@ def too_slow(spent_s: float, step_s: float, steps: int, time_limit_s: float) -> 
     )
 
 
-def _warm_up(run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course) -> bool:
-    """Run cycles until their times are steady; False if the cap is reached first."""
+def _warm_up(
+    run: Callable[[int], Block], cycle_steps: int, effort: Effort, course: Course, wall_ns: Callable[[], int]
+) -> bool:
+    """Run cycles until their times are steady; False if the cap is reached first.
+
+    The time between steps counts too: around a step of a microsecond, the readings of the clocks take ten.
+    """
+    start_ns, before_s = wall_ns(), course.seconds
     while True:
         course.add(run(cycle_steps).wall_s, cycle_steps)
+        course.seconds = before_s + (wall_ns() - start_ns) * NANO
         if warmed_up(course, effort, cycle_steps):
             return True
         if course.seconds >= effort.warmup_max_s:

@@ -62,6 +62,9 @@ def reserve(job: AnyJob, *, alone: bool = False) -> Iterator[AnyJob]:
         threads = min(threads for _, threads in shares)
         export_threads(threads)
         os.environ.update(leased.environment)
+        if is_cpu(device) and job.cell.model is None:
+            # A first backward pass counts the GPUs, for which their driver starts: 0.4 s on a host with two.
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""
         yield replace(
             job,
             isolation=choose_isolation(job.isolation),

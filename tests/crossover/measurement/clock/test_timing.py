@@ -39,6 +39,15 @@ def test_a_steady_step_is_timed_exactly() -> None:
     assert device.counted_at == [timing["warmup_steps"], timing["warmup_steps"] + timing["timed_steps"]]
 
 
+def test_the_time_between_the_steps_of_a_warm_up_counts_too() -> None:
+    """A step takes 1 ms with the wait after it; the wait before it takes as long, and is not timed."""
+    device = FakeDevice(MICROSECOND, wait_ns=999 * MICROSECOND)
+    timing = device.time(replace(EFFORT, block_min_s=1e-3))
+    assert timing["block_steps"] == 1
+    assert timing["samples_s"][0] == pytest.approx(1e-3)
+    assert timing["warmup_steps"] == 2 + 50  # for 0.1 s, of which the first two steps took 1 ms
+
+
 def test_a_block_waits_for_the_device_and_its_device_time_excludes_the_wait() -> None:
     """It takes 10 us to queue a step, 1 ms to run it, and 5 ms to synchronise."""
     timing = FakeDevice(10 * MICROSECOND, device_ns=MILLISECOND, wait_ns=5 * MILLISECOND).time(marks=True)

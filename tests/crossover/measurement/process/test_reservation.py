@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from crossover.config.models import Model
 from crossover.errors import UserError
 from crossover.machine import threads
 from crossover.measurement.process import reservation
@@ -52,6 +53,15 @@ def test_a_gpu_is_reserved_with_its_cpus_and_as_many_threads() -> None:
         with reserve(job_on("cuda", 3)) as second:
             assert (second.uuid, second.cpus, second.threads) == ("GPU-1", list(NEAR[1]), 3)
     assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.usefixtures("machine")
+def test_gpus_are_hidden_from_a_trial_on_the_cpu_unless_its_model_may_ask_for_them() -> None:
+    own = job_on("cpu")
+    with reserve(replace(own, cell=replace(own.cell, workload="own", model=Model("my_net.py", "build")))):
+        assert "CUDA_VISIBLE_DEVICES" not in os.environ
+    with reserve(own):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
 
 
 @pytest.mark.usefixtures("machine")
