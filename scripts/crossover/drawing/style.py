@@ -34,6 +34,8 @@ PUBLISHED_COLOURS = {
 PUBLISHED_MARKERS = ("D", "^", "v", "s")
 CPU_SIDE_COLOUR = "#56B4E9"
 """The CPU on fewer than all cores."""
+GROUP_COLOURS = ("#CC79A7", "#882255", "#E69F00")
+"""Two, four and more GPUs."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
 """Colours of lines that differ in more than their device; the colours of devices come last."""
 PART_COLOURS = {
@@ -111,9 +113,12 @@ def blank_figure(title: str, sentence: str) -> Figure:
 
 def side_look(device: str) -> tuple[str, str]:
     """Colour and dashes of a device."""
-    threads = threads_of_side(device)
+    threads, ranks = threads_of_side(device), ranks_of_side(device)
+    if threads is None and ranks > 1:
+        rank = min(ranks.bit_length() - 2, 2)
+        return GROUP_COLOURS[rank], ("--", "-.", ":")[rank]
     if threads is None:
-        return DEVICE_COLOURS[unit_of_side(device)], ("-", "--", "-.", ":")[min(ranks_of_side(device) // 2, 3)]
+        return DEVICE_COLOURS[unit_of_side(device)], "-"
     return CPU_SIDE_COLOUR, "--" if threads == HALF else ":"
 
 

@@ -213,9 +213,9 @@ def _study(
 ) -> dict[str, Any]:
     """The templates' variables of a study; `common` are the caveats that the report states once."""
     answers = [answer for answer in answers if answer.study == name]
-    bottlenecks = [answer for answer in answers if isinstance(answer, Bottleneck)]
-    others = _busy_said_once([answer for answer in answers if not isinstance(answer, Bottleneck)])
-    doubted = [answer for answer in (*others, *bottlenecks) if answer.is_doubted]
+    causes = [answer for answer in answers if answer.kind == "bottleneck" or _is_main_communication(answer)]
+    others = _busy_said_once([answer for answer in answers if answer not in causes])
+    doubted = [answer for answer in (*others, *causes) if answer.is_doubted]
     paybacks = [answer for answer in others if answer.main and answer.kind == "payback"]
     runs = [answer for answer in others if answer.main and _is_on_runs(answer)]
     rankings = [answer for answer in others if answer.kind in ("ranking", "bound")]
@@ -248,8 +248,8 @@ def _study(
         "others": others,
         "costs": {answer.cost for answer in (*main, *others) if isinstance(answer, Crossover)},
         "doubted": doubted,
-        "why": _why(tables, bottlenecks),
-        "why_answer": next((answer for answer in bottlenecks if answer.main), None),
+        "why": _why(tables, causes),
+        "why_answer": next((answer for answer in causes if answer.main), None),
         "claims": claims,
         "tested": [claim | {"strip": _strip(claim)} for claim in claims if claim["verdict"] != NO_DATA],
         "figures": shown,
@@ -289,6 +289,10 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
     length = (high - low) or 1
     positions = {name: STRIP_MARGIN + (1 - 2 * STRIP_MARGIN) * (value - low) / length for name, value in scaled.items()}
     return {name: positions.get(name) for name in names}
+
+
+def _is_main_communication(answer: Answer) -> bool:
+    return answer.main and answer.kind == "communication"
 
 
 def _why(tables: RunTables, answers: Sequence[Answer]) -> dict[str, Any] | None:

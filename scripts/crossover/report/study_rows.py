@@ -141,7 +141,8 @@ def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mappi
 def bar_of(answer: Answer) -> list[dict[str, Any]]:
     """Parts of a bar over the measured sizes, on a log scale. The part within the interval is inconclusive.
 
-    `side` is cpu, gpu, other (the side behind, of two on like devices) or inconclusive; `label` is its name.
+    `side` is cpu, gpu, gpus-2 for two GPUs and so on, other (the side behind, of two on like devices) or inconclusive;
+    `label` is its name.
     """
     if not isinstance(answer, Crossover) or answer.cost != "time":
         return []
@@ -172,6 +173,8 @@ def bar_of(answer: Answer) -> list[dict[str, Any]]:
 def _side(name: str, answer: Crossover) -> dict[str, str]:
     if name == "inconclusive":
         return {"side": name, "label": "…"}
+    if number := re.fullmatch(r"(\d+) GPUs?", name):
+        return {"side": "gpu" if number[1] == "1" else f"gpus-{number[1]}", "label": name}
     device = _device_in(name)
     if _device_in(answer.winner) != _device_in(answer.loser):
         return {"side": device.lower(), "label": device}

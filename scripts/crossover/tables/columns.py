@@ -114,6 +114,7 @@ class Measurement(Row):
         "median time of a step on several GPUs or processes without the all-reduce of gradients, beside split_step_s",
         "s",
     )
+    averaged_bytes: int | None = column("gradients that several GPUs or processes average in a step", "B")
     averaged_error: float | None = column(
         "relative difference of gradients averaged over several GPUs from those of one on the whole batch"
     )

@@ -111,6 +111,13 @@ def test_a_bar_of_two_settings_on_a_device_names_both() -> None:
     ]
 
 
+def test_a_bar_of_several_gpus_tells_them_from_one() -> None:
+    sides = [part["side"] for part in bar_of(answer(winner="2 GPUs", loser="1 GPU"))]
+    assert sides == ["gpu", "inconclusive", "gpus-2"]
+    sides = [part["side"] for part in bar_of(answer(winner="4 GPUs", loser="2 GPUs"))]
+    assert sides == ["gpus-2", "inconclusive", "gpus-4"]
+
+
 @pytest.mark.parametrize(
     ("columns", "shown"),
     [

@@ -41,7 +41,7 @@ def rows(row: Callable[..., dict[str, Any]]) -> list[dict[str, Any]]:
                         device=device,
                         trial=trial,
                         step_time_s=time_s * factor,
-                        gradient_bytes=2**20 if trial == 1 else None,
+                        averaged_bytes=2**20 if trial == 1 else None,
                         **measured,
                     )
                 )
@@ -63,13 +63,25 @@ def test_two_gpus_are_faster_above_a_batch(rows: list[dict[str, Any]], over_batc
 
 def test_the_share_of_communication_is_told_at_both_ends(rows: list[dict[str, Any]], over_batch: Study) -> None:
     """1 ms of 1.032 ms, and 1 ms of 9.192 ms."""
-    first, last = [answer for answer in answers(rows, over_batch) if answer.kind == "communication"]
-    assert first.share == pytest.approx(1 / 1.032)
-    assert first.sentence() == "Communication takes 97 % of a step on 2 GPUs at batch 64"
-    assert last.sentence() == "Communication takes 11 % of a step on 2 GPUs at batch 16,384"
-    assert last.gain == pytest.approx(9.192 / 8.192)
-    assert last.links_s is None
-    assert "without it, 1.12x faster" in last.details()
+    (answer,) = [answer for answer in answers(rows, over_batch) if answer.kind == "communication"]
+    assert (answer.share, answer.at_the_end) == (pytest.approx(1 / 1.032), pytest.approx(1 / 9.192))
+    assert answer.sentence() == ("communication takes 97 % of a step on 2 GPUs at batch 64 and 11 % at batch 16,384")
+    assert answer.gain == pytest.approx(1.032 / 0.032)
+    assert answer.links_s is None
+    assert "without it, 32.2x faster" in answer.details()
+
+
+def test_communication_is_why_unless_a_cpu_is_asked_about(rows: list[dict[str, Any]], over_batch: Study) -> None:
+    (of_gpus,) = [answer for answer in answers(rows, over_batch) if answer.kind == "communication"]
+    beside = [row | {"device": "cpu", "step_time_s": 1.0} for row in rows if row["device"] == "cuda"]
+    (with_cpu,) = [answer for answer in answers(rows + beside, over_batch) if answer.kind == "communication"]
+    assert (of_gpus.main, with_cpu.main) == (True, False)
+
+
+def test_at_a_single_batch_there_is_no_other_end(rows: list[dict[str, Any]], over_batch: Study) -> None:
+    single = [row for row in rows if row["batch_size"] == BATCHES[0]]
+    (answer,) = [answer for answer in answers(single, over_batch) if answer.kind == "communication"]
+    assert answer.sentence() == "communication takes 97 % of a step on 2 GPUs at batch 64"
 
 
 def test_the_time_of_the_links_is_interpolated_between_probed_sizes(
@@ -79,7 +91,7 @@ def test_the_time_of_the_links_is_interpolated_between_probed_sizes(
     probed = {"machine": "here", "device": "cuda-2", "roof": "all_reduce", "unit": "B/s"}
     sizes = {2**18: 4e9, 2**22: 16e9}
     roofs = table_of("roofs", [{**probed, "working_set_bytes": size, "value": rate} for size, rate in sizes.items()])
-    first, _ = [answer for answer in answers(rows, over_batch, roofs=roofs) if answer.kind == "communication"]
+    (first,) = [answer for answer in answers(rows, over_batch, roofs=roofs) if answer.kind == "communication"]
     assert first.links_s == pytest.approx(2**20 / 8e9)
     assert "the links alone need 131 µs" in first.details()
 

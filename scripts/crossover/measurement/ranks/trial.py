@@ -22,6 +22,7 @@ from crossover.measurement import Tell, ignore
 from crossover.measurement.cell import Columns, open_cell
 from crossover.measurement.clock.timing import Stopwatch, time_block
 from crossover.measurement.host.surroundings import Surroundings
+from crossover.measurement.modules import parameters_of
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.ranks.group import Group, fork_ranks
 from crossover.measurement.ranks.parallel import build_part, check_gradients, join
@@ -150,4 +151,5 @@ class TrialOnRanks(Trial):
         methods = dict(zip(("split_step_s", "unsynced_s"), map(Method, self.group.steps), strict=True))
         batches = self.group.size if self.job.cell.protocol == EACH else 1
         times_s = time_interleaved(methods, COMPARED_BLOCK_S, self.watch)
-        return {name: time_s / batches for name, time_s in times_s.items()}
+        averaged_bytes = sum(weight.nbytes for weight in parameters_of(self.task.model) if weight.requires_grad)
+        return {"averaged_bytes": averaged_bytes} | {name: time_s / batches for name, time_s in times_s.items()}

@@ -34,7 +34,6 @@ from crossover.drawing.panels import (
     with_ringed_maximum,
 )
 from crossover.drawing.style import (
-    DEVICE_COLOURS,
     INK,
     PUBLISHED_COLOURS,
     SECONDS,
@@ -142,7 +141,7 @@ def _draw_reference_times(axes: Axes, view: StudyView, cells: pd.DataFrame) -> N
     source = ESTIMATED if len(view.tables.predicted_cells) else ELSEWHERE
     for _, line in rows.sort_values("x").groupby([*shared, "machine", "device"], sort=False):
         first = first_row(line)
-        colour, scale = DEVICE_COLOURS[first["device"]], view.run_steps(first["batch_size"]) or 1
+        colour, scale = side_look(first["device"])[0], view.run_steps(first["batch_size"]) or 1
         times_s, low_s, high_s = (column(line, f"step_time{end}_s") * scale for end in ENDS)
         include_y(axes, times_s.tolist())
         axes.fill_between(line["x"], low_s, high_s, color=colour, alpha=0.12, linewidth=0, zorder=1)

@@ -13,7 +13,7 @@ from matplotlib.ticker import NullLocator
 
 from crossover.config.words import BASELINE, DEVICES
 from crossover.drawing.panels import published_name
-from crossover.drawing.style import DEVICE_COLOURS, GUIDE_COLOUR, INK, PUBLISHED_COLOUR, WIDTH_IN, use_style, wrapped
+from crossover.drawing.style import GUIDE_COLOUR, INK, PUBLISHED_COLOUR, WIDTH_IN, side_look, use_style, wrapped
 from crossover.drawing.view import Kind, StudyView
 from crossover.tables.frames import records
 from crossover.tables.labels import DEVICE_WORDS, NAMED_AXES, name_by, varying
@@ -73,7 +73,7 @@ def _rows(view: StudyView) -> list[FigureRow]:
         if not cells and not unmatched:
             continue
         title = view.device_title(device) if cells else f"{DEVICE_WORDS[device]}, not measured"
-        rows.append(FigureRow(title, DEVICE_COLOURS[device], heading=True))
+        rows.append(FigureRow(title, side_look(device)[0], heading=True))
         for cell in cells:
             rows.append(_cell_row(view, cell, name_by(cell, named) or DEVICE_WORDS[device]))
             matching = [run for run in unmatched if _matches(run, cell, named)]
@@ -101,7 +101,7 @@ def _cell_row(view: StudyView, cell: Mapping[str, Any], label: str) -> FigureRow
     values |= {MEMORY: cell[view.memory_column(cell["device"])], ERROR: cell["max_relative_error"]}
     projected = steps is not None and (cell["timed_steps"] or 0) < steps
     status = "" if cell["status"] == "ok" else cell["status"]
-    return FigureRow(label, DEVICE_COLOURS[cell["device"]], values=values, status=status, projected=projected)
+    return FigureRow(label, side_look(cell["device"])[0], values=values, status=status, projected=projected)
 
 
 def _published_row(view: StudyView, run: Mapping[str, Any], cell: Mapping[str, Any], label: str) -> FigureRow:

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from crossover.drawing.panels import TITLE_LETTERS, published_name
 from crossover.drawing.style import (
-    DEVICE_COLOURS,
     INK,
     MISTAKE_COLOUR,
     PUBLISHED_COLOUR,
@@ -18,6 +17,7 @@ from crossover.drawing.style import (
     WIDTH_IN,
     blank_figure,
     log_ticks,
+    side_look,
     stacked_axes,
     wrapped,
 )
@@ -46,8 +46,8 @@ def _draw(view: StudyView) -> Figure:
     named = varying(view.cells, NAMED_AXES)
     for axes, (cell, rows, published) in zip(axes_of_cells, shown, strict=True):
         words = filter(None, [device_label(cell["device"], cell["device_name"]), name_by(cell, named)])
-        axes.set_title(wrapped(", ".join(words), TITLE_LETTERS), color=DEVICE_COLOURS[cell["device"]])
-        _draw_cell(axes, rows, published, DEVICE_COLOURS[cell["device"]])
+        axes.set_title(wrapped(", ".join(words), TITLE_LETTERS), color=side_look(cell["device"])[0])
+        _draw_cell(axes, rows, published, side_look(cell["device"])[0])
     return figure
 
 

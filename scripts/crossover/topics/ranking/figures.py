@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from crossover.compare.intervals import ENDS
 from crossover.config.words import HERE
 from crossover.drawing.panels import DASHES, MARKERS, Line, Look, arrange, column, draw_panels
-from crossover.drawing.style import DEVICE_COLOURS, worded
+from crossover.drawing.style import side_look, worded
 from crossover.drawing.view import Kind, StudyView
 from crossover.tables.frames import first_row, records, with_x
 from crossover.tables.labels import machine_side
@@ -31,7 +31,7 @@ def _draw_machines(view: StudyView) -> Figure:
     def make_line(rows: pd.DataFrame, _name: str, _look: Look) -> Line:
         first, x = first_row(rows), column(rows, "x")
         rank = machines.index(first["machine"])
-        look = Look(DEVICE_COLOURS[first["device"]], DASHES[rank % len(DASHES)], MARKERS[rank % len(MARKERS)])
+        look = Look(side_look(first["device"])[0], DASHES[rank % len(DASHES)], MARKERS[rank % len(MARKERS)])
         y, low, high = (column(rows, shown_column(first).format(end)) for end in ENDS)
         # A label that starts with an underscore is not in the legend; `_name_lines` writes the name beside the line.
         return Line("_", look, x, y, low, high, refined=x[:0])
@@ -53,7 +53,7 @@ def _name_lines(rows: pd.DataFrame, axes: Axes) -> None:
         value = row[shown_column(row).format("")]
         height = max((math.log(value) - low) / (high - low), height + LABEL_GAP)
         words = machine_side(row["device"], row["machine"])
-        colour = DEVICE_COLOURS[row["device"]]
+        colour = side_look(row["device"])[0]
         axes.text(1.01, height, words, color=colour, va="center", fontsize=9, transform=axes.transAxes)
 
 

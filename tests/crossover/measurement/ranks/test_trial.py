@@ -122,6 +122,8 @@ def test_two_processes_share_a_batch_and_average_their_gradients(measure: Measur
     assert (row["status"], row["check"], row["device"]) == ("ok", "passed", "cpu-2x1")
     assert row["averaged_error"] < 1e-5
     assert len(row["rank_times_s"]) == 2
+    assert row["averaged_bytes"] == 4 * row["parameters"]
+    assert alone["averaged_bytes"] is None
     assert row["flops_per_step"] == alone["flops_per_step"] > 0
     assert (row["samples_per_step"], alone["samples_per_step"]) == (32, 32)
     assert row["timed_steps"] == row["block_steps"] * len(row["samples_s"])
