@@ -123,8 +123,8 @@ class Plane:
                 if self.signs[one] and self.signs[one] != self.signs[other] and self.timed[other]:
                     share = (abs(self.mean[one]) - self._margin) / abs(self.mean[one] - self.mean[other])
                     if SHORTEST < share < 1:
-                        point = _point_at(*self.points[[one, other]].tolist(), share, granularity, sizes)
-                        gains[point] += area
+                        first, second = self.points[[one, other]].tolist()
+                        gains[_point_at(first, second, share, granularity, sizes)] += area
         ranked = sorted(gains.keys() - measured, key=lambda point: (-gains[point], point))
         return ranked[: math.ceil(len(measured) * NEW_SHARE)]
 
