@@ -80,10 +80,16 @@ SINGULAR = {
 }
 
 
+QUANTITIES = ("width", "depth")
+"""Names of sizes that no number counts: 'width 512'."""
+
+
 def with_unit(text: str, unit: str) -> str:
-    """Add the unit to a position on an axis unless it has it: '64 neurons', '1 sample per batch', 'n = 64'."""
-    if text.endswith(f" {unit}") or text.startswith(f"{unit} = "):
+    """Add the unit to a position on an axis unless it has it: '64 neurons', '1 sample per batch', 'n = 64', 'width 8'."""
+    if text.endswith(f" {unit}") or text.startswith((f"{unit} = ", f"{unit} ")):
         return text
+    if unit in QUANTITIES:
+        return f"{unit} {text}"
     if len(unit) == 1:
         return f"{unit} = {text}"
     return f"{text} {SINGULAR.get(unit, unit) if text == '1' else unit}"

@@ -34,7 +34,7 @@ def test_a_cell_is_named_by_its_varying_axes() -> None:
     assert name_by(
         {"batch_size": 1000, "variant": "channels_last", "size": None}, ["variant", "batch_size", "size"]
     ) == ("channels last, batch 1,000")
-    assert name_by({"size": 4096, "size_name": "width"}, ["size"]) == "4,096 width"
+    assert name_by({"size": 4096, "size_name": "width"}, ["size"]) == "width 4,096"
     assert name_by({"size": 1, "size_name": "tokens of prompt"}, ["size"]) == "1 token of prompt"
 
 

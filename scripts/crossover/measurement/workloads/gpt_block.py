@@ -19,7 +19,7 @@ from crossover.measurement.step.tasks import TrainingTask
 from crossover.measurement.workloads._inputs import draw_normal
 from crossover.measurement.workloads._transformers import GPT2Block, GPT2Config
 
-SIZE_NAME = "features per token"
+SIZE_NAME = "width"
 SIZE_RANGE = (64, 8192)
 GRANULARITY = 64
 DATASET = None
