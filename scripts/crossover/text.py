@@ -85,7 +85,7 @@ QUANTITIES = ("width", "depth")
 
 
 def with_unit(text: str, unit: str) -> str:
-    """Add the unit to a position on an axis unless it has it: '64 neurons', '1 sample per batch', 'n = 64', 'width 8'."""
+    """Add the unit to a position on an axis unless it has it: '8 neurons', '1 token of prompt', 'n = 8', 'width 8'."""
     if text.endswith(f" {unit}") or text.startswith((f"{unit} = ", f"{unit} ")):
         return text
     if unit in QUANTITIES:

@@ -26,7 +26,7 @@ from crossover.config.key_types import (
 )
 from crossover.config.words import BASELINE
 
-FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "same_quality")
+FORMS = ("crossover_between", "speedup_between", "ratio_between", "ratio_below", "payback_between", "same_quality")
 """Keys of a claim's form; each claim has exactly one of them."""
 
 DERIVED_METRICS = ("samples_per_s", "run_time_s")
@@ -90,6 +90,20 @@ class RatioWithin:
     over: Side
     low: float | None
     high: float
+
+    @property
+    def limits(self) -> Sequence[float]:
+        """The ratios of which the verdict tells on which side the measured one is."""
+        return [limit for limit in (self.low, self.high) if limit]
+
+
+@plain_dataclass(frozen=True)
+class PaybackWithin(RatioWithin):
+    """`of` has the faster step, and has made up for its start-up after a number of steps in [low, high]."""
+
+    @property
+    def limits(self) -> Sequence[float]:
+        return [1.0]
 
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
@@ -175,6 +189,19 @@ class RatioBelow(RatioOfMetrics):
 
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
+class PaybackBetween(Ratio):
+    of: AxisValues = Field(description="Values of the axes of the side that is to pay off.")
+    over: AxisValues = Field(description=SIDE.partition(",")[0] + ".")
+    where: AxisValues = Field(default_factory=dict, description=WHERE)
+    range: Range = Field(description="Lowest and highest claimed number of steps.")
+
+    @property
+    def ratio(self) -> PaybackWithin:
+        of, over = (_side(name, getattr(self, name), "step_time_s", self.where) for name in ("of", "over"))
+        return PaybackWithin(of, over, *self.range)
+
+
+@dataclass(frozen=True, kw_only=True, config=KEYS)
 class SameQuality:
     """For each cell that `where` selects, a metric differs by at most `within` from that of the CPU in fp32."""
 
@@ -216,6 +243,11 @@ class Claim:
     )
     ratio_below: RatioBelow | None = Field(
         default=None, description="A ratio of two cells, or of two columns of one cell, lies below a value."
+    )
+    payback_between: PaybackBetween | None = Field(
+        default=None,
+        description="A cell with a faster step and a longer start-up is ahead of another after a number of steps "
+        "between two values.",
     )
     same_quality: SameQuality | None = Field(
         default=None,

@@ -124,6 +124,7 @@ METRIC_TITLES = {
     "latency_p95_s": "95th percentile of the latency",
     "latency_p99_s": "99th percentile of the latency",
     "run_time_s": "time of a run",
+    "payback_steps": "steps until it is ahead, start-up included",
     "first_step_s": "time of the first step",
     "device_time_s": "time per step on the device",
 }

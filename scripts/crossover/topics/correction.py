@@ -69,7 +69,7 @@ def _of_claims(tables: RunTables, study: Study) -> Iterator[float]:
             except NoFindingError:
                 continue
             if not isinstance(ratio, Interval):
-                yield max(ratio.p_value(math.log(limit)) for limit in (form.low, form.high) if limit)
+                yield max(ratio.p_value(math.log(limit)) for limit in form.limits)
 
 
 def _others(tables: RunTables, study: Study) -> int:

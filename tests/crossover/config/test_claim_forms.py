@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crossover.config.claim_forms import Claim, CrossoverBetween, RatioWithin, SameQuality, Side
+from crossover.config.claim_forms import Claim, CrossoverBetween, PaybackWithin, RatioWithin, SameQuality, Side
 from crossover.config.key_types import checker
 from user_errors import error_line
 
@@ -42,6 +42,23 @@ def ratio(**changes: Any) -> dict[str, Any]:
             {"ratio_below": {"of": {"metric": "a"}, "over": {"metric": "b"}, "limit": 2}},
             RatioWithin(Side({}, "a"), Side({}, "b"), None, 2.0),
             "tested: below 2",
+        ),
+        (
+            {
+                "payback_between": {
+                    "of": {"execution": "compile"},
+                    "over": {"execution": "eager"},
+                    "where": {"size": 2},
+                    "range": [100, 400],
+                }
+            },
+            PaybackWithin(
+                Side({"size": 2, "execution": "compile"}, "step_time_s"),
+                Side({"size": 2, "execution": "eager"}, "step_time_s"),
+                100.0,
+                400.0,
+            ),
+            "tested: 100 to 400",
         ),
         (
             {"same_quality": {**SAME, "study": "y"}},

@@ -153,6 +153,42 @@ def test_both_cells_of_an_inconclusive_claim_about_times_get_more_trials(
     assert [request.why["ratio"] for request in requests] == ([pytest.approx(4.5)] if added else [])
 
 
+PAYBACK = {"payback_between": {"of": {"device": "cuda"}, "over": {"device": "cpu"}, "range": [800, 1200]}}
+
+
+@pytest.mark.parametrize(
+    ("gpu_s", "spread", "expected"),
+    [
+        (1e-3, 0.001, ("reproduced", "inside")),
+        (0.5e-3, 0.001, ("differs", "outside")),  # after 667 steps
+        (1.9e-3, 0.1, ("inconclusive", "not_faster")),
+        (1.9e-3, 0.01, ("inconclusive", "not_faster")),
+        (2.5e-3, 0.001, ("differs", "never_ahead")),
+        (1.2e-3, 0.07, ("inconclusive", "no_end")),
+    ],
+)
+def test_steps_until_a_start_up_of_one_second_has_paid_off(
+    row: Row, gpu_s: float, spread: float, expected: tuple[str, str]
+) -> None:
+    """The CPU takes 2 ms a step, and starts up in no time."""
+    rows = []
+    for device, time_s, build_s in (("cpu", 2e-3, 0.0), ("cuda", gpu_s, 1.0)):
+        spent = {"spent_s": f'{{"context": 0, "build": {build_s}}}'}
+        rows += [
+            one | {"first_step_s": one["step_time_s"]} for one in trials(row, time_s, spread, device=device, **spent)
+        ]
+    finding = verdict(PAYBACK, rows)
+    assert (finding["verdict"], finding["reason"]) == expected
+    assert (finding["metric"], finding["unit"], finding["side"]) == ("payback_steps", "steps", "GPU")
+    if expected == ("reproduced", "inside"):
+        assert finding["measured"] == pytest.approx(1000, rel=0.01)
+        assert 980 < finding["measured_low"] < finding["measured"] < finding["measured_high"] < 1020
+
+
+def test_without_a_start_up_nothing_pays_back(row: Row) -> None:
+    assert outcome(verdict(PAYBACK, pair(row, 2.0))) == ("no_data", "not_measured", "start-up")
+
+
 def test_a_single_trial_has_a_value_but_no_interval(row: Row) -> None:
     finding = verdict(SPEEDUP, [row(device="cpu", step_time_s=4.5e-3), row(device="cuda", step_time_s=1e-3)])
     assert (*outcome(finding), finding["measured"]) == ("inconclusive", "one_trial", None, pytest.approx(4.5))

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crossover.compare.cells import numbers_of
 from crossover.compare.intervals import INCONCLUSIVE, RESOLUTIONS, Interval, SampleMean, paired_ratio
-from crossover.config.claim_forms import RatioWithin, SameQuality, Side
+from crossover.compare.payback import RunCosts, payback, startups_of
+from crossover.config.claim_forms import PaybackWithin, RatioWithin, SameQuality, Side
 from crossover.config.study import steps_of_run
 from crossover.config.words import BASELINE
 from crossover.config.workloads import workload_traits
@@ -44,7 +46,30 @@ def check_ratio(
 
     `together` is the number of comparisons of which this is one.
     """
+    if isinstance(form, PaybackWithin):
+        return _check_payback(form, study, measurements, together)
     return judge_ratio(form, *ratio_of_sides(form.of, form.over, study, measurements, steps_per_run), together)
+
+
+def _check_payback(form: PaybackWithin, study: str, measurements: pd.DataFrame, together: int) -> Finding:
+    """Compare the number of steps after which `of` is ahead with its claim; errors as in `check_ratio`."""
+    step = interval_of_ratio(ratio_of_sides(form.of, form.over, study, measurements)[0], together)
+    if step.low is not None and step.low > 1:
+        return Finding("never_ahead")
+    steps = payback(*(_run_costs(_ok_trials(measurements, study, side.axes)) for side in (form.of, form.over)), 1.0)
+    if steps is None or (step.high is not None and step.high > 1):
+        return Finding("not_faster", steps and steps.mean)
+    if steps.low is not None and steps.high is None:
+        return Finding("outside" if steps.low > form.high else "no_end", steps.mean, steps.low)
+    return judge(steps.mean, steps.low, steps.high, form.low or 0.0, form.high)
+
+
+def _run_costs(trials: pd.DataFrame) -> RunCosts:
+    startups_s, steps_s = startups_of(trials), numbers_of(trials["step_time_s"])
+    is_known = ~np.isnan(startups_s)
+    if not is_known.any():
+        raise NoFindingError("not_measured", "start-up")
+    return RunCosts(startups_s[is_known].tolist(), steps_s[is_known].tolist())
 
 
 def judge_ratio(form: RatioWithin, ratio: SampleMean | Interval, trials: int, together: int) -> Finding:

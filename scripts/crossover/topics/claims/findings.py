@@ -32,6 +32,9 @@ REASONS = {
     "overlaps": COMPATIBLE,
     "outside": DIFFERS,
     **dict.fromkeys(("straddles", "too_wide", "one_trial", "first_trial", "one_seed"), INCONCLUSIVE),
+    # For the number of steps after which a side is ahead.
+    "never_ahead": DIFFERS,
+    **dict.fromkeys(("not_faster", "no_end"), INCONCLUSIVE),
     # For a crossover without a 95 % set.
     **dict.fromkeys(("faster_before", "slower_after"), DIFFERS),
     **dict.fromkeys(("below_range", "above_range", "edge_tie", "reversed", "multiple", "undecided"), INCONCLUSIVE),

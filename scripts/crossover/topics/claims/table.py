@@ -11,7 +11,7 @@ import pandas as pd
 from crossover.compare.cells import means_of, summarise
 from crossover.compare.crossovers import crossovers_of
 from crossover.compare.pairings import pairings
-from crossover.config.claim_forms import OURS, Claim, CrossoverBetween, Form, RatioWithin, SameQuality
+from crossover.config.claim_forms import OURS, Claim, CrossoverBetween, Form, PaybackWithin, RatioWithin, SameQuality
 from crossover.config.study import Study
 from crossover.config.words import HERE
 from crossover.tables.frames import headline_rows, of_study, on_all_cores, records, with_parameters
@@ -147,7 +147,7 @@ def _measure(form: Form) -> dict[str, str | None]:
     shared = {axis: value for axis, value in of.items() if over.get(axis) == value}
     labels = [axes_label({axis: axes[axis] for axis in axes if axis not in shared}) or None for axes in (of, over)]
     return {
-        "metric": form.of.metric,
+        "metric": "payback_steps" if isinstance(form, PaybackWithin) else form.of.metric,
         "over_metric": form.over.metric if form.over.metric != form.of.metric else None,
         "side": labels[0],
         "over": labels[1],
@@ -156,6 +156,8 @@ def _measure(form: Form) -> dict[str, str | None]:
 
 
 def _x_axis(study: str, claim: Claim, crossovers: pd.DataFrame) -> dict[str, str]:
+    if isinstance(claim.form, PaybackWithin):
+        return {"unit": "steps"}
     lines = of_study(crossovers, study)
     if not isinstance(claim.form, CrossoverBetween) or lines.empty:
         return {}
