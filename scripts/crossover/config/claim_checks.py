@@ -18,7 +18,7 @@ from crossover.config.claim_forms import (
 )
 from crossover.config.studies import LATENCY_STEPS_MIN
 from crossover.config.study import Study
-from crossover.config.words import AXES, BASELINE, DEVICES
+from crossover.config.words import AXES, BASELINE, DEVICES, X_AXES
 from crossover.errors import UserError, allowed_names
 
 PINNABLE = tuple(axis for axis in AXES if axis not in ("study", "workload", "machine"))
@@ -50,7 +50,10 @@ def _problems(form: CrossoverBetween | RatioWithin, values: Mapping[str, Any], s
     yield from off_grid(values, study)
     cells = _cells(study)
     if isinstance(form, CrossoverBetween):
-        yield from _several(form.where, cells, ON_GRID)
+        along = X_AXES[study.x_axis]
+        if along in form.where and along != "device":
+            yield f".where.{along}: {form.where[along]!r} is not allowed; the crossover is over it; leave it out"
+        yield from _several(form.where, cells, [axis for axis in PINNABLE if axis not in (along, "device")])
         return
     for side in (form.of, form.over):
         yield from _several(side.axes, cells, PINNABLE)

@@ -122,13 +122,12 @@ class CrossoverBetween:
         return self.range[1]
 
     @model_validator(mode="after")
-    def _over_sizes(self) -> CrossoverBetween:
-        for axis, value in self.where.items():
-            if axis == "size" or (axis == "device" and value == BASELINE):
-                raise problem(
-                    f"where.{axis}: {value!r} is not allowed; a crossover is between the {BASELINE} and an "
-                    "accelerator, over the sizes; allowed: other axes, or an accelerator"
-                )
+    def _with_an_accelerator(self) -> CrossoverBetween:
+        if self.where.get("device") == BASELINE:
+            raise problem(
+                f"where.device: '{BASELINE}' is not allowed; a crossover is between the {BASELINE} and an accelerator; "
+                "allowed: an accelerator"
+            )
         return self
 
 

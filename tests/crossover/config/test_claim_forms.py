@@ -89,7 +89,7 @@ def test_a_claim_is_read_from_its_keys(values: dict[str, Any], form: object, pub
         (ratio(of={"size": 2, "execution": "compile"}), "claims.0.ratio_between.of.execution: 'compile' is not meas"),
         (
             {"crossover_between": {"range": [1, 2], "where": {"size": 2}}},
-            "claims.0.crossover_between: where.size: 2 is not allowed; a crossover is between the cpu and an",
+            "claims.0.crossover_between.where.size: 2 is not allowed; the crossover is over it; leave it out",
         ),
         (
             {"crossover_between": {"range": [1, 2], "where": {"device": "cpu"}}},

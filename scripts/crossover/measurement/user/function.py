@@ -37,6 +37,7 @@ from crossover.measurement.user.module import call_function, imported_anew, is_o
 from crossover.measurement.user.pending import UNFINISHED, pending_kind
 from crossover.measurement.user.repeats import (
     ADVICE,
+    CHANCE_S,
     CONFIRMATIONS,
     LEAST_CONFIRMED_S,
     LEAST_S,
@@ -239,12 +240,14 @@ class FunctionTask(Task):
         assert run is not None
         if kind := used_up(run):
             raise InvalidError(f"{shown}: its step reads an iterator ({kind}) that its first call uses up; {ADVICE}")
-        reason = self._judged(firsts, laters)
-        if reason is None and is_doubtful(firsts, laters) and not may_compile(run) and not active_children():
+        certain_s = LEAST_S[VANISHED]
+        may_be_new_code = is_doubtful(firsts, laters, LEAST_CONFIRMED_S, certain_s)
+        may_be_chance = may_be_new_code or is_doubtful(firsts, laters, certain_s, CHANCE_S)
+        if may_be_chance and not may_compile(run) and not active_children():
             for _ in range(CONFIRMATIONS):
                 self._first_results(device, firsts, laters)
-            reason = self._judged(firsts, laters, LEAST_CONFIRMED_S)
-        return reason
+            return self._judged(firsts, laters, LEAST_CONFIRMED_S if may_be_new_code else certain_s)
+        return self._judged(firsts, laters)
 
     def _compared_anew(self, device: str, laters: list[Spent]) -> tuple[str | None, str | None]:
         """The same as `_changed` and `_unrepeated` for first calls whose modules have just been imported."""

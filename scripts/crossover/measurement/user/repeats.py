@@ -39,7 +39,10 @@ LEAST_CONFIRMED_S = 20e-6
 """The same for VANISHED after CONFIRMATIONS, in which all code has run before."""
 
 CONFIRMATIONS = 3
-"""Number of further first calls, on new data, where two differ from later calls by less than LEAST_S."""
+"""Number of further first calls, on new data, where two differ from later calls by less than LEAST_S or CHANCE_S."""
+
+CHANCE_S = 0.1
+"""Least difference in CPU time that cannot be chance, such as threads that spin while other programs use their core."""
 
 LEAST_WAIT_S = 1e-3
 """Least difference in wall-clock time from which a first call is said to wait; other processes delay it too."""
@@ -111,10 +114,10 @@ def verdict(
     return None, None
 
 
-def is_doubtful(firsts: Sequence[Spent], laters: Sequence[Spent]) -> bool:
-    """True if first calls do more, but so little that it may be the first call of new code."""
+def is_doubtful(firsts: Sequence[Spent], laters: Sequence[Spent], least_s: float, most_s: float) -> bool:
+    """True if first calls do more, by a difference in CPU time that may have other causes."""
     first, later = _least(firsts).cpu_s, _least(laters).cpu_s
-    return first > VANISHED * later and LEAST_CONFIRMED_S < first - later <= LEAST_S[VANISHED]
+    return first > VANISHED * later and least_s < first - later <= most_s
 
 
 def _least(calls: Sequence[Spent]) -> Spent:

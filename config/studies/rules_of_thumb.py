@@ -1,0 +1,84 @@
+"""Work on which rules of thumb decide: what a library sends to a GPU, compiles or quantises from a constant on."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from crossover import Step
+
+VOCABULARY, TOKENS = 30522, 128
+
+
+def offload(rows, batch_size, device):
+    """A product with weights that are kept in host memory; for a GPU, weights and batch are copied in each step."""
+    weights, batch = torch.randn(rows, rows), torch.randn(rows, batch_size)
+    if device == "cpu":
+        return Step(run=lambda: weights @ batch, samples=batch_size)
+    weights, batch = weights.pin_memory(), batch.pin_memory()
+
+    def run():
+        return (weights.to(device, non_blocking=True) @ batch.to(device, non_blocking=True)).cpu()
+
+    return Step(run=run, samples=batch_size)
+
+
+def policy(neurons, batch_size, device):
+    """The actions of a policy network with two hidden layers, for environments on the CPU: one for each sample."""
+    layers = nn.Linear(8, neurons), nn.Tanh(), nn.Linear(neurons, neurons), nn.Tanh(), nn.Linear(neurons, 4)
+    model = nn.Sequential(*layers).to(device)
+    observations = np.random.default_rng(0).standard_normal((batch_size, 8), dtype=np.float32)
+
+    @torch.inference_mode()
+    def act():
+        return model(torch.from_numpy(observations).to(device)).cpu().numpy()
+
+    return Step(run=act, samples=batch_size, unit="actions")
+
+
+def cholesky(rows, device):
+    """The Cholesky decomposition of a matrix in host memory, in double precision, there and back."""
+    noise = np.random.default_rng(0).standard_normal((rows, rows))
+    matrix = torch.from_numpy(noise @ noise.T + rows * np.eye(rows))
+    return lambda: torch.linalg.cholesky(matrix.to(device)).cpu()
+
+
+class Encoder(nn.Module):
+    """A sentence encoder of BERT's form, which scores each sentence of a batch against each other one."""
+
+    def __init__(self, layers, width):
+        super().__init__()
+        self.embed = nn.Embedding(VOCABULARY, width)
+        layer = nn.TransformerEncoderLayer(width, width // 64, 4 * width, activation="gelu", batch_first=True)
+        self.encode = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+
+    def forward(self, tokens):
+        sentences = nn.functional.normalize(self.encode(self.embed(tokens)).mean(1), dim=-1)
+        return 20 * sentences @ sentences.T
+
+
+def encoder(width, batch_size):
+    """22, 109 and 334 million parameters at widths of 384, 768 and 1024."""
+    layers = {384: 6, 768: 12, 1024: 24}.get(width, 2)
+    tokens = torch.randint(VOCABULARY, (batch_size, TOKENS))
+    return Encoder(layers, width), tokens, torch.arange(batch_size)
+
+
+def int8(features, batch_size, device, variant="fp16"):
+    """A linear layer in fp16; with weights in int8, which each step converts to fp16; or with all products in int8."""
+    weights, batch = torch.randn(features, features), torch.randn(batch_size, features)
+    weights, batch = weights.to(device, torch.float16), batch.to(device, torch.float16)
+    scale = weights.abs().amax(1) / 127
+    quantised = (weights / scale[:, None]).round().to(torch.int8)
+    rows = max(32, -(-batch_size // 32) * 32)  # CUDA multiplies int8 in blocks of rows, at least 17
+
+    def weight_only():
+        return batch @ (quantised.to(torch.float16) * scale[:, None]).T
+
+    def dynamic():
+        scales = batch.abs().amax(1, keepdim=True) / 127
+        padded = torch.zeros(rows, features, dtype=torch.int8, device=device)
+        padded[:batch_size] = (batch / scales).round().to(torch.int8)
+        return torch._int_mm(padded, quantised.T)[:batch_size] * scales.float() * scale.float()
+
+    run = {"fp16": lambda: batch @ weights.T, "int8_weights": weight_only, "int8_dynamic": dynamic}[variant]
+    return Step(run=run, samples=batch_size)
