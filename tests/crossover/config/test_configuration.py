@@ -32,7 +32,7 @@ def test_config_yaml_has_the_defaults() -> None:
     assert default == read_configuration([(default.devices_from, {})], CONFIG)
 
 
-def test_full_yaml_has_all_studies_except_those_on_generated_rows_or_several_gpus() -> None:
+def test_full_yaml_has_all_studies_except_rules_of_thumb_and_those_on_generated_rows_or_several_gpus() -> None:
     config = shipped("config", studies=STUDIES)
     without_verdict = {
         study.name
@@ -43,7 +43,9 @@ def test_full_yaml_has_all_studies_except_those_on_generated_rows_or_several_gpu
     }
     assert without_verdict == {"hsf_quality"}
     on_several = {study.name for study in config.studies if max(map(ranks_of_side, study.devices or ("cpu",))) > 1}
-    assert {study.name for study in shipped("config", "full").studies} == {*STUDIES} - without_verdict - on_several
+    rules = {study.name for study in shipped("config", "rules_of_thumb").studies}
+    full = {study.name for study in shipped("config", "full").studies}
+    assert full == {*STUDIES} - without_verdict - on_several - rules
 
 
 def test_the_shipped_claims_select_cells_that_their_studies_measure() -> None:
