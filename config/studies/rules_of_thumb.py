@@ -42,6 +42,12 @@ def cholesky(rows, device):
     return lambda: torch.linalg.cholesky(matrix.to(device)).cpu()
 
 
+def product(rows, device):
+    """A product of two square matrices on the device."""
+    first, second = (torch.randn(rows, rows).to(device) for _ in range(2))
+    return lambda: first @ second
+
+
 class Encoder(nn.Module):
     """A sentence encoder of BERT's form, which scores each sentence of a batch against each other one."""
 

@@ -28,6 +28,7 @@ from crossover.config.study import Published, PublishedRows, Study, StudyFile, c
 from crossover.config.table_files import read_table
 from crossover.config.words import (
     AS_WRITTEN,
+    COLD,
     COPYING,
     CPU_THREADS,
     DEVICES,
@@ -293,7 +294,7 @@ def _function_problems(study: Study) -> Iterator[str]:
             yield from _beyond(study, "a model of your own has no variants", variants=(PLAIN,))
         return
     yield from _beyond(study, "a function runs as written", executions=EXECUTIONS[:1], precisions=(AS_WRITTEN,))
-    yield from _beyond(study, "a function makes its own data", protocols=(PROTOCOLS[0], *COPYING))
+    yield from _beyond(study, "a function makes its own data", protocols=(PROTOCOLS[0], *COPYING, COLD))
     if model.table is not None:
         yield "data: given, but a function makes its own data; allowed: null"
     if study.largest_batch:
@@ -301,7 +302,7 @@ def _function_problems(study: Study) -> Iterator[str]:
     varied = {
         "batch_size": ("batch_sizes", [str(number) for number in study.batch_sizes if number > 1]),
         "variant": ("variants", [name for name in study.variants if name != PLAIN]),
-        "protocol": ("protocols", [name for name in study.protocols if name != PROTOCOLS[0]]),
+        "protocol": ("protocols", [name for name in study.protocols if name not in (PROTOCOLS[0], COLD)]),
     }
     for argument, (key, values) in varied.items():
         if values and argument not in model.takes:

@@ -13,7 +13,7 @@ COMPUTES_IN = {"amp-bf16": "bf16", "amp-fp16": "fp16"}
 """The precision of the matrix products in each mixed precision."""
 EXECUTIONS = ("eager", "compile", "cuda-graph")
 CUDA_GRAPH = EXECUTIONS[2]
-PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable", "each")
+PROTOCOLS = ("resident", "as_published", "loaded", "from_host", "from_pageable", "each", "cold")
 FROM_HOST = PROTOCOLS[1:5]
 """Protocols in which a step may take its data from the host."""
 LOADING = PROTOCOLS[1:3]
@@ -23,6 +23,8 @@ COPYING = PINNED, _ = PROTOCOLS[3:5]
 EACH = PROTOCOLS[5]
 """The protocol in which each of several GPUs takes a batch of its own (weak scaling), resident on it. In `resident`,
 they share a batch (strong scaling)."""
+COLD = PROTOCOLS[6]
+"""The protocol of single calls on resident data, before each of which the caches are evicted and the device idles."""
 PLAIN = "plain"
 
 HOST_BOUND_SHARE = 0.5

@@ -12,7 +12,7 @@ from typing import Any
 
 from crossover.config.source_names import constants
 from crossover.config.studies import Cell
-from crossover.config.words import COPYING, EACH, PLAIN
+from crossover.config.words import COLD, COPYING, EACH, PLAIN
 from crossover.errors import UserError
 from crossover.files import relative_path
 
@@ -50,7 +50,7 @@ class Traits:
 
 
 CONSTANTS = [f.name.upper() for f in fields(Traits)]
-OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded", *COPYING, EACH))
+OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded", *COPYING, EACH, COLD))
 
 
 def known_workloads() -> list[str]:
@@ -69,7 +69,7 @@ def workload_traits(workload: str) -> Traits:
     if workload == OWN:
         return OWN_TRAITS
     traits = read_traits(workload_module(workload))
-    others = (*COPYING, EACH) if "resident" in traits.protocols else ()
+    others = (*COPYING, EACH, COLD) if "resident" in traits.protocols else ()
     return replace(traits, protocols=(*traits.protocols, *others))
 
 

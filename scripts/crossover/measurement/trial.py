@@ -15,13 +15,14 @@ from typing import Any
 import pynvml
 import torch
 
-from crossover.config.words import LOADING, is_cpu, unit_of_side
+from crossover.config.words import COLD, LOADING, is_cpu, unit_of_side
 from crossover.errors import InvalidError, UnsupportedError
 from crossover.machine.counters import queued_ns
 from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.measurement import Tell, ignore
 from crossover.measurement.cell import Columns, OpenCell, open_cell
+from crossover.measurement.clock.cold import CALLS, evict_caches
 from crossover.measurement.clock.latency import (
     TURN_STEPS,
     Method,
@@ -146,7 +147,8 @@ class Trial:
             self.columns["parameters"] = parameters
         self.timed_step = execution.timed_step()
         self.phases.end("first steps")
-        limits = (job.time_limit_s, ran_s, later_steps, job.cell.protocol in LOADING)
+        calls = CALLS if job.cell.protocol == COLD else None
+        limits = (job.time_limit_s, ran_s, later_steps, job.cell.protocol in LOADING, calls)
         effort = job.effort.on(job.cell.device, job.cell.execution)
         timed, self.flags = time_steps(self.timed_step, task.cycle_steps, effort, watch, *limits)
         samples = timed.pop("samples") / timed["timed_steps"]
@@ -195,6 +197,7 @@ class Trial:
                 **self.surroundings.counts(),
             },
             around=execution.around,
+            before=evict_caches(target) if self.job.cell.protocol == COLD else None,
         )
 
     def _wait(self) -> None:
@@ -263,6 +266,8 @@ class Trial:
             # The last pass, since it changes the weights and keeps memory.
             "remedies": (has_model and has_remedies, self._remedies),
         }
+        if self.job.cell.protocol == COLD:  # these time further steps, which are not cold
+            passes = {name: passes[name] for name in passes if name not in ("latencies", "profile", "remedies")}
         return {name: measure for name, (is_due, measure) in passes.items() if is_due}
 
     def row(self) -> Columns:

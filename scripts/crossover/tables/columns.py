@@ -42,8 +42,8 @@ class Row:
     protocol: str | None = column(
         "where a step's data come from: `resident` (already on the device), `loaded` (batch by batch), `from_host` or "
         "`from_pageable` (copied from pinned or pageable memory, and the results copied back), `each` (on several "
-        "GPUs, of which each takes a batch, and to which times per batch belong), or `as_published` (as in the "
-        "workload's source)"
+        "GPUs, of which each takes a batch, and to which times per batch belong), `cold` (resident, single calls with "
+        "evicted caches), or `as_published` (as in the workload's source)"
     )
     batch_size: int | None = column("batch size", "samples")
     precision: str | None = column("arithmetic of the step")

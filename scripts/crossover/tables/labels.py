@@ -22,6 +22,7 @@ PROTOCOL_WORDS = {
     "from_host": "batch copied from pinned host memory and results back",
     "from_pageable": "batch copied from pageable host memory and results back",
     "each": "a resident batch for each GPU",
+    "cold": "single calls, caches cold",
 }
 
 NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision", "execution")

@@ -22,6 +22,7 @@ from crossover.errors import InvalidError, UnsupportedError, UserError
 from crossover.files import relative_path
 from crossover.measurement import cell as prepared
 from crossover.measurement import trial
+from crossover.measurement.clock import cold
 from crossover.measurement.clock.profiling import DeviceProfile
 from crossover.measurement.process.jobs import TrialJob
 from crossover.measurement.step.execution import Execution
@@ -109,6 +110,20 @@ def test_a_good_trial_fills_its_row(job: TrialJob, tmp_path: Path) -> None:
     assert row.flops_per_step == 2 * 10 * (3 * (8 + 32 + 16) - 8)
     assert row.max_abs_error is row.max_relative_error is None
     write_record(row, tmp_path / "row.parquet")
+
+
+def test_cold_calls_are_timed_one_by_one_with_caches_evicted_before_each(
+    job: TrialJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+    monkeypatch.setattr(cold, "last_level_cache_bytes", lambda _: 1000)
+    monkeypatch.setattr(torch.Tensor, "fill_", lambda tensor, _: written.append(tensor.nbytes))
+    monkeypatch.setattr(cold, "IDLE_S", 0.0)
+    row = run_trial(replace(job, cell=replace(job.cell, protocol="cold")))
+    assert (row.status, row.check, row.block_steps, len(row.samples_s or [])) == ("ok", "passed", 1, cold.CALLS)
+    assert len(written) > cold.CALLS
+    assert set(written) == {2000}
+    assert row.split_step_s is row.device_busy_s is None
 
 
 SHORT_BATCHES = """

@@ -83,14 +83,16 @@ def time_steps(
     ran_s: Sequence[float] = (),
     later_steps: int = 0,
     waits: bool = False,
+    calls: int | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     """Time the first step, warm up until steady, choose the block length, and time blocks until precise.
 
     Returns columns of `Measurement` and a list of flags from `config.statuses.FLAGS`. A block is a number of whole
     cycles of `cycle_steps` steps, or of a multiple that the warm-up shows. No sample is dropped. `waits` is True if
     steps wait for others, such as a loader's workers. `ran_s` has the seconds of the steps that have run already; all
-    but the first count as warm-up. Raises TooSlowError if even the shortest trial, with `later_steps` after the timing,
-    would exceed `time_limit_s` at the speed of the next steps.
+    but the first count as warm-up. With `calls`, that many single steps are timed, however they differ. Raises
+    TooSlowError if even the shortest trial, with `later_steps` after the timing, would exceed `time_limit_s` at the
+    speed of the next steps.
     """
 
     def run(steps: int) -> Block:
@@ -104,11 +106,11 @@ def time_steps(
             course.steps += rest_steps
             course.seconds += run(rest_steps).wall_s
         steady = _warm_up(run, cycle_steps, effort, course, watch.wall_ns)
-        block_steps = _choose_block(run, cycle_steps, effort, course)
+        block_steps = 1 if calls else _choose_block(run, cycle_steps, effort, course)
         timed = Course()
         cpu_s, device_s = [], []
         counts, queued_start_ns, cpu_start_ns = watch.counts(), watch.queued_ns(), watch.cpu_ns()
-        while not timed_enough(timed, effort):
+        while not (len(timed.samples_s) >= calls if calls else timed_enough(timed, effort)):
             block = run(block_steps)
             timed.add(block.wall_s, block_steps)
             cpu_s.append(block.cpu_s)  # not the block, since objects would make a collection of garbage due

@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_leaves
 from crossover import Step
 from crossover.config.models import Model
 from crossover.config.studies import Cell
-from crossover.config.words import PLAIN
+from crossover.config.words import COLD, PLAIN, PROTOCOLS
 from crossover.errors import InvalidError, UserError
 from crossover.measurement import Tell
 from crossover.measurement.step.check_modes import SameDraws
@@ -75,7 +75,11 @@ class UserFunction:
     def step_on(self, device: str) -> Step:
         cell, model = self.cell, self.model
         size = model.argument(cell.size)
-        axes = {"batch_size": cell.batch_size, "device": device, "protocol": cell.protocol}
+        axes = {
+            "batch_size": cell.batch_size,
+            "device": device,
+            "protocol": PROTOCOLS[0] if cell.protocol == COLD else cell.protocol,
+        }
         axes |= {"variant": cell.variant} if cell.variant != PLAIN else {}
         values = [repr(size)] * model.is_sized + [f"{name}={axes[name]!r}" for name in model.takes if name in axes]
         call = f"{model.name}({', '.join(values)})"
@@ -240,14 +244,16 @@ class FunctionTask(Task):
         assert run is not None
         if kind := used_up(run):
             raise InvalidError(f"{shown}: its step reads an iterator ({kind}) that its first call uses up; {ADVICE}")
-        certain_s = LEAST_S[VANISHED]
-        may_be_new_code = is_doubtful(firsts, laters, LEAST_CONFIRMED_S, certain_s)
-        may_be_chance = may_be_new_code or is_doubtful(firsts, laters, certain_s, CHANCE_S)
+        least_s = LEAST_S[VANISHED]
+        may_be_new_code = is_doubtful(firsts, laters, LEAST_CONFIRMED_S, least_s)
+        may_be_chance = may_be_new_code or is_doubtful(firsts, laters, least_s, CHANCE_S)
         if may_be_chance and not may_compile(run) and not active_children():
-            for _ in range(CONFIRMATIONS):
-                self._first_results(device, firsts, laters)
-            return self._judged(firsts, laters, LEAST_CONFIRMED_S if may_be_new_code else certain_s)
-        return self._judged(firsts, laters)
+            firsts, laters = [], []
+            with threadpool_limits(1):
+                for _ in range(CONFIRMATIONS):
+                    self._first_results(device, firsts, laters)
+            least_s = LEAST_CONFIRMED_S if may_be_new_code else least_s
+        return self._judged(firsts, laters, least_s)
 
     def _compared_anew(self, device: str, laters: list[Spent]) -> tuple[str | None, str | None]:
         """The same as `_changed` and `_unrepeated` for first calls whose modules have just been imported."""

@@ -39,10 +39,10 @@ LEAST_CONFIRMED_S = 20e-6
 """The same for VANISHED after CONFIRMATIONS, in which all code has run before."""
 
 CONFIRMATIONS = 3
-"""Number of further first calls, on new data, where two differ from later calls by less than LEAST_S or CHANCE_S."""
+"""Number of further first calls on new data, on one thread, where two differ by less than LEAST_S or CHANCE_S."""
 
 CHANCE_S = 0.1
-"""Least difference in CPU time that cannot be chance, such as threads that spin while other programs use their core."""
+"""Least difference in CPU time that cannot be chance: threads spin while they wait for one whose core others use."""
 
 LEAST_WAIT_S = 1e-3
 """Least difference in wall-clock time from which a first call is said to wait; other processes delay it too."""

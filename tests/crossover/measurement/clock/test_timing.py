@@ -13,7 +13,7 @@ import pytest
 from crossover.config.statuses import FLAGS
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.stopping import relative_half_width
-from crossover.measurement.clock.timing import Phases, has_drifted, sample_columns
+from crossover.measurement.clock.timing import Phases, has_drifted, sample_columns, time_steps
 from crossover.tables.columns import COLUMNS
 from fake_device import EFFORT, MICROSECOND, MILLISECOND, SECOND, FakeDevice
 
@@ -46,6 +46,22 @@ def test_the_time_between_the_steps_of_a_warm_up_counts_too() -> None:
     assert timing["block_steps"] == 1
     assert timing["samples_s"][0] == pytest.approx(1e-3)
     assert timing["warmup_steps"] == 2 + 50  # for 0.1 s, of which the first two steps took 1 ms
+
+
+def test_single_calls_are_timed_however_they_differ() -> None:
+    """Every third step takes 10 us instead of 1 us; before each, the clock advances by 1 ms, which is not timed."""
+    device = FakeDevice(lambda step, _: MICROSECOND * (10 if step % 3 == 0 else 1))
+    evicted: list[int] = []
+
+    def evict(*_: object) -> None:
+        evicted.append(device.steps)
+        device.now += MILLISECOND
+
+    watch = replace(device.watch(), before=evict)
+    columns, _ = time_steps(device.step, 7, EFFORT, watch, calls=50)
+    assert (columns["block_steps"], columns["timed_steps"]) == (1, 50)
+    assert sorted({round(sample * 1e6) for sample in columns["samples_s"]}) == [1, 10]
+    assert evicted[-50:] == [*range(device.steps - 50, device.steps)]
 
 
 def test_a_block_waits_for_the_device_and_its_device_time_excludes_the_wait() -> None:
