@@ -9,7 +9,8 @@
 
   const WORDS = {
     size: page.sizeText,
-    batch_size: (row) => `batch ${page.format.whole(row.batch_size)}`,
+    batch_size: (row) =>
+      row.batch_name ? page.format.withUnit(page.format.whole(row.batch_size), row.batch_name) : `batch ${page.format.whole(row.batch_size)}`,
     device: (row) => row.device_label,
   };
   const word = (row, axis) => (WORDS[axis] ? WORDS[axis](row) : row[axis].replaceAll("_", " "));
@@ -33,7 +34,7 @@
 
   // The possible x axes; if no number varies, one axis without numbers.
   page.xChoices = (rows) => {
-    const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: "samples per batch" };
+    const titles = { size: rows[0].size_name, parameters: "parameters", batch_size: rows[0].batch_name ?? "samples per batch" };
     const choices = Object.keys(titles).filter((key) => distinct(rows, key).size > 1).map((key) => ({ key, title: titles[key] }));
     if (coresOf(rows).size > 1) choices.push({ key: "cpu_threads", title: "CPU cores" });
     return choices.length ? choices : [{ key: null, title: "" }];

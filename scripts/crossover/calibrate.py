@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import warnings
@@ -30,19 +31,26 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
     parser.add_argument(
         "--batch-sizes", "--batch_sizes", dest="batch_sizes", help="of the second variable: none, or three or more"
     )
+    parser.add_argument("--axes", help="two sizes by name, three or more values each: {m: [...], k: [...]}")
     parser.add_argument("--effort", choices=PRESETS, help="how thorough each trial is; by default, short")
     parser.epilog = "Other options, such as --sizes, are those of `crossover`."
     own, others = parser.parse_known_args(arguments)
     if "--" in arguments:
         parser.error("-- and options of Snakemake; allowed: options of crossover, such as --sizes 64,256")
     batches = own.batch_sizes.count(",") + 1 if own.batch_sizes else 0
+    if any(values.count(",") + 1 < LEAST_OF_MAP for values in re.findall(r"\[[^]]*\]", own.axes or "")):
+        parser.error(f"--axes {own.axes}; allowed: three or more values of each")
     if 0 < batches < LEAST_OF_MAP:
         parser.error(f"--batch-sizes {own.batch_sizes}; allowed: three or more, or none for the size alone")
     if own.output.is_dir() or not own.output.absolute().parent.is_dir():
         parser.error(f"--output {own.output}: not a file in an existing folder; give such a file")
     options = [own.name, f"--minutes={own.minutes}", "--results", own.results]
     options += ["--batch-sizes", own.batch_sizes] if batches else []
-    efforts = [f"preset: {own.effort}" if own.effort else SHORT, *["refinement: {pairs: [plane]}"][: bool(batches)]]
+    options += ["--axes", own.axes] if own.axes else []
+    efforts = [
+        f"preset: {own.effort}" if own.effort else SHORT,
+        *["refinement: {pairs: [plane]}"][: bool(batches or own.axes)],
+    ]
     options += ["--effort", f"{{{', '.join(efforts)}}}"]
     status = subprocess.run([sys.executable, *build_command([*options, *others])]).returncode
     if status:

@@ -8,6 +8,7 @@ thresholds = read_thresholds("thresholds.json")
 wins = should_use_gpu(thresholds, "hsf_width", 2000, protocol="resident", default=False)
 device = "cuda" if wins else "cpu"
 wins = should_use_gpu(thresholds, "size_and_batch", size=8, batch_size=100, default=False)
+wins = should_use_gpu(thresholds, "my_op", m=256, k=64, default=False)  # measured with axes={m: [...], k: [...]}
 
 For C, `python thresholds.py thresholds.json > thresholds.h` writes a function for each series.
 """
@@ -41,6 +42,7 @@ Threshold = Mapping[str, Any]
 """A series of a study: its crossover, speed-ups, the ranges in which a device is faster, caveats and hardware.
 
 If it has `triangles`, it is about sizes and batch sizes together: these are the regions in which a device is faster.
+`arguments` are the names of both, those of a function whose study has `axes`.
 """
 
 
@@ -113,9 +115,9 @@ def should_use_gpu(
     """Return True if the GPU is faster at `x`, False if the CPU is, and `default` where the run gives no answer.
 
     `x` is a value on the x axis of the study: a size, a number of parameters or a batch size. Without `x`, the answer
-    is for `size` and `batch_size` together, from a study over both. The run gives an answer where one device is
-    significantly faster. The answer is for the hardware that was measured, whichever machine the program runs on; pass
-    `gpu` or `cpu` to get the default for other hardware. Further answers:
+    is for `size` and `batch_size` together, or the arguments that a study names in `axes`, from a study over both. The
+    run gives an answer where one device is significantly faster. The answer is for the hardware that was measured,
+    whichever machine the program runs on; pass `gpu` or `cpu` to get the default for other hardware. Further answers:
 
     - with `gpu_measured_elsewhere`, for GPUs measured on another machine instead of this run's
     - with `single_trial`, from single trials, where a device was at least twice as fast
@@ -127,6 +129,8 @@ def should_use_gpu(
     variant, precision or execution that the study does not have, and if several series with a GPU are left. Raises
     TypeError if `x` is not a number.
     """
+    names = _names_of(thresholds, study)
+    axes = {names.get(axis, axis): value for axis, value in axes.items()}
     if unknown := [axis for axis in axes if axis not in AXES]:
         raise ValueError(f"{unknown[0]!r} is not an axis of a series; allowed: {', '.join(AXES)}")
     if x is None and not axes.keys() >= {*POINT}:
@@ -178,6 +182,15 @@ def should_use_gpu(
     return default
 
 
+def _names_of(thresholds: Sequence[Threshold], study: str) -> dict[str, str]:
+    """The names of a study's two variables as arguments, each with the one of POINT that it stands for."""
+    names = dict(zip(POINT, POINT, strict=True))
+    for series in thresholds:
+        if series["study"] == study:
+            names |= zip(series.get("arguments", POINT), POINT, strict=True)
+    return names
+
+
 def is_plane(series: Threshold) -> bool:
     """True for an entry on sizes and batch sizes together."""
     return "triangles" in series
@@ -206,7 +219,7 @@ def gpu_if(
 ) -> Callable[[Any], int]:
     """A function for a Snakemake rule's `resources: gpu=`: 1 where the GPU is faster, 0 where the CPU is.
 
-    It gives `default` where the run gives no answer. `x`, `size` and `batch_size` are numbers, names of the rule's
+    It gives `default` where the run gives no answer. `x` and the two variables are numbers, names of the rule's
     wildcards, or functions of its wildcards; the other arguments are those of `should_use_gpu`.
     """
     thresholds = read_thresholds(path)
@@ -222,7 +235,7 @@ def gpu_if(
                 return float(text)
             raise ValueError(f"gpu_if: wildcard {given} is {text!r}; allowed: a wildcard of the rule, with a number")
 
-        point = {name: value(options[name]) for name in POINT if name in options}
+        point = {name: value(options[name]) for name in _names_of(thresholds, study) if name in options}
         wins = should_use_gpu(thresholds, study, None if x is None else value(x), **{**options, **point})
         return default if wins is None else int(wins)
 
@@ -263,6 +276,12 @@ static inline int crossover_in_plane(double size, double batch_size, const doubl
 #endif
 """
 
+C_WORDS = (
+    "auto|case|char|const|default|do|double|enum|extern|float|goto|inline|int|long|register|regions|restrict|short|"
+    "signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|INFINITY|NAN"
+)
+"""Names of arguments in Python that an argument of C_FUNCTION cannot have."""
+
 C_FUNCTION = """
 /* {about} */
 static inline int {name}({arguments}) {{
@@ -285,11 +304,11 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
         name = "crossover_" + re.sub(r"\W+", "_", "_".join(words), flags=re.ASCII).strip("_").lower()
         names[name] += 1
         name += f"_{names[name]}" if names[name] > 1 else ""
-        arguments = POINT if is_plane(series) else ("x",)
+        arguments: Sequence[str] = series.get("arguments", POINT) if is_plane(series) else ("x",)
         of = ", ".join([series["study"], *(f"{axis} {series[axis]}" for axis in varied)])
-        about = (
-            f"{of}: {series['unit']}{' and batch size' if is_plane(series) else ''}, {series['trials']} trials or more"
-        )
+        second = f" and {arguments[1].replace('_', ' ')}" if is_plane(series) else ""
+        about = f"{of}: {series['unit']}{second}, {series['trials']} trials or more"
+        arguments = [f"{argument}_" if re.fullmatch(C_WORDS, argument) else argument for argument in arguments]
         function = C_FUNCTION.format(
             about=about.replace("*/", "* /"),
             name=name,

@@ -23,7 +23,7 @@ PEAK_WORKLOAD = "matmul"
 
 TERA, MILLION, SECONDS_PER_HOUR = 1e12, 10**6, 3600
 
-OF_FIRST_TRIAL = ("size_name", "size_label", "sample_name", "device_name", "hostname", "threads")
+OF_FIRST_TRIAL = ("size_name", "size_label", "batch_name", "sample_name", "device_name", "hostname", "threads")
 MEDIANS = ("peak_allocated_bytes", "device_used_bytes", "max_abs_error", "max_relative_error")
 """Columns summarised by the lower median over ok trials."""
 NUMBERS = (

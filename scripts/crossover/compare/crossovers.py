@@ -75,7 +75,7 @@ def _row(pairing: Pairing, cost: str, together: int) -> dict[str, Any]:
         "sure_high": sure_high,
         "roots": list(crossover.roots),
         "trials": pairing.least_trials(cost),
-        "size_name": trials["size_name"].iloc[0],
+        **{name: trials[name].iloc[0] for name in ("size_name", "batch_name")},
         "baseline_name": _device_name(trials, pairing.baseline_machine, baseline_device),
         "contender_name": _device_name(trials, pairing.series["machine"], pairing.device),
     }

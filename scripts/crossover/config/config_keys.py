@@ -44,7 +44,7 @@ from crossover.config.key_types import (
 )
 from crossover.config.models import DEFAULT_BATCH_SIZE, DEFAULT_BATCH_SIZES, DEFAULT_SIZES, FORMS, MODES
 from crossover.config.studies import PRESETS, BatchSearch, Effort, Refinement
-from crossover.config.study import DATA, Data, Study, XAxis
+from crossover.config.study import AXES, DATA, Axes, Data, Study, XAxis
 from crossover.text import listed
 
 
@@ -260,6 +260,7 @@ class ConfigKeys:
     batch_sizes: OneOrSeveral[Count] | None = Field(
         default=None, description="Batch sizes of `model` or of the only study, in place of `batch_size`, or null."
     )
+    axes: Axes | None = Field(default=None, description=AXES)
     protocols: OneOrSeveral[Protocol] | None = Field(
         default=None,
         description="What a step of `model` or of the only study includes, as in a study; null for `resident`, or what "

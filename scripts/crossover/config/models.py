@@ -17,6 +17,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from crossover.config.signatures import (
+    BATCH_NAMES,
     DEVICE,
     FUNCTION_ARGUMENTS,
     Arguments,
@@ -72,6 +73,8 @@ class Model:
     """The table with the data, if the function returns only the model."""
     takes: tuple[str, ...] = ()
     """The FUNCTION_ARGUMENTS that a function with an argument `device` has; empty for one that builds a model."""
+    axes: tuple[str, ...] = ()
+    """The arguments of a function that take its two sizes, if the study names them with `axes`."""
     signature: str = field(default="", compare=False)
     """The function with its arguments, for messages; empty if these are only known once the file is imported."""
     passed: tuple[str, ...] = field(default=("size", "batch_size"), compare=False)
@@ -101,6 +104,11 @@ class Model:
     def batched(self) -> bool:
         """Whether the step has a batch size."""
         return not self.is_function or "batch_size" in self.takes
+
+    @property
+    def batch_name(self) -> str | None:
+        """What the second size counts, in place of the samples of a batch; None for a batch size."""
+        return _words_of(self.axes[1]) if self.axes and self.axes[1] not in BATCH_NAMES else None
 
     @property
     def file(self) -> Path | None:
@@ -137,8 +145,11 @@ class Model:
         return self.names[size - 1] if self.names else None
 
 
-def read_model(text: str, folder: Path, where: str) -> Model:
-    """The model that a string names, with relative paths from `folder` or the working directory; raises UserError."""
+def read_model(text: str, folder: Path, where: str, axes: tuple[str, ...] = ()) -> Model:
+    """The model that a string names, with relative paths from `folder` or the working directory; raises UserError.
+
+    `axes` are the arguments for its two sizes, if it is a function for which a study names them.
+    """
     origin, colon, name = text.rpartition(":")
     if not colon or not origin or not re.fullmatch(r"[\w.-]+", name):
         raise UserError(f"{where}: {shown_value(text)} names no model; allowed: {FORMS}")
@@ -152,19 +163,20 @@ def read_model(text: str, folder: Path, where: str) -> Model:
                 raise UserError(f"{where}: {origin} is not installed; install the version for your torch with pip")
             return Model(origin, name, size_name=LIBRARIES[origin])
         source = module_file(origin)
-        return _model_of(origin, name, source) if source else Model(origin, name)
+        return _model_of(origin, name, source, axes) if source else Model(origin, name)
     file = find_file(origin, [folder, Path()], f"{where}: there is", "the model's file")
-    return _model_of(str(file), name, file)
+    return _model_of(str(file), name, file, axes)
 
 
-def _model_of(origin: str, name: str, file: Path) -> Model:
+def _model_of(origin: str, name: str, file: Path, axes: tuple[str, ...]) -> Model:
     """The model that a function in a file builds, or the function itself if it has an argument `device`."""
     definition = find_definition(file, name)
     if definition is None:
         return Model(origin, name, size_name=_size_name(file, None))
     makes_models = definition.makes_models
-    arguments = Arguments.of_signature(definition.signature, False if makes_models else None)
-    takes = tuple(axis for axis in FUNCTION_ARGUMENTS if axis in arguments.of) if DEVICE in arguments.of else ()
+    arguments = Arguments.of_signature(definition.signature, False if makes_models else None, axes)
+    given = [axis for axis in arguments.of if axis != "batch_size" or arguments.of[axis] in BATCH_NAMES]
+    takes = tuple(axis for axis in FUNCTION_ARGUMENTS if axis in given) if DEVICE in given else ()
     is_users = "site-packages" not in definition.file.parts
     where = f"{relative_path(definition.file)}: line {definition.line}" if is_users else relative_path(file)
     if definition.is_exact and arguments.missing:
@@ -175,6 +187,7 @@ def _model_of(origin: str, name: str, file: Path) -> Model:
         "infer" if takes else "train",
         _size_name(file, arguments),
         takes=takes,
+        axes=axes,
         makes_only_model=makes_models,
     )
     if not definition.is_exact:
@@ -216,8 +229,12 @@ def _size_name(file: Path, arguments: Arguments | None) -> str:
         if not isinstance(name, str) or not name.strip():
             raise UserError(f'{shown}: {shown_value(name)} is not allowed; allowed: a string, such as "neurons"')
         return name
-    size = "size" if arguments is None else arguments.of.get("size", "size")
-    size = re.sub(r"^(n|num|number_of)_", "", size).replace("_", " ")
+    return _words_of("size" if arguments is None else arguments.of.get("size", "size"))
+
+
+def _words_of(argument: str) -> str:
+    """What a size counts, from the name of its argument: 'experts' from `n_experts`, 'units of width', 'n'."""
+    size = re.sub(r"^(n|num|number_of)_", "", argument).replace("_", " ")
     is_name = size.endswith("s") or len(size) == 1
     return size if is_name and size not in UNITS_OF_TABLES else f"units of {size}"
 

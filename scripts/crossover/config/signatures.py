@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature, signature
 from itertools import chain
@@ -54,15 +54,17 @@ class Arguments:
     positions: str | None = None
     """The argument `*args`, which receives size and batch size if no other argument does."""
     missing: tuple[str, ...] = ()
-    """Required arguments that receive nothing."""
+    """Required arguments that receive nothing, after names in `axes` that are no arguments."""
 
     @classmethod
-    def of_signature(cls, parameters: Signature, is_function: bool | None = None) -> Arguments:
+    def of_signature(
+        cls, parameters: Signature, is_function: bool | None = None, sizes: Sequence[str] = ()
+    ) -> Arguments:
         """Assign the arguments of a signature; by default, it is that of a function if it has an argument `device`.
 
-        The size goes to the first argument. If that is for the batch size (BATCH_NAMES), or for another of
-        FUNCTION_ARGUMENTS in a function with an argument `device`, the size goes to the first other argument without a
-        default.
+        `sizes` are the arguments for the size and for a second size, in place of the batch size. Without them, the size
+        goes to the first argument. If that is for the batch size (BATCH_NAMES), or for another of FUNCTION_ARGUMENTS in
+        a function with an argument `device`, the size goes to the first other argument without a default.
         """
         named = [p for p in parameters.parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         names = [parameter.name for parameter in named]
@@ -70,14 +72,17 @@ class Arguments:
         axes = {name: name for name in FUNCTION_ARGUMENTS if is_function and name in names}
         if batch := next((name for name in names if name in BATCH_NAMES), None):
             axes["batch_size"] = batch
+        if sizes:
+            axes["batch_size"] = sizes[1]
         others = [parameter for parameter in named if parameter.name not in axes.values()]
         needed = [parameter.name for parameter in others if parameter.default is parameter.empty]
         first = named[0] if named[:1] == others[:1] and named and _may_be_size(named[0]) else None
-        size = first.name if first else next(iter(needed), None)
+        size = sizes[0] if sizes else first.name if first else next(iter(needed), None)
         needed = [name for name in needed if name != size]
         of = {"size": size, **axes} if size else axes
         rest = next((p.name for p in parameters.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
-        return cls(of, None if is_function else rest, tuple(needed))
+        unknown = [name for name in sizes if name not in names]
+        return cls(of, None if is_function else rest, (*unknown, *needed))
 
     def passed(self, parameters: Signature) -> tuple[str, ...]:
         """Those of size and batch size that an argument takes, in the order of the arguments."""
@@ -100,9 +105,13 @@ class Arguments:
 
 def missing_text(name: str, parameters: Signature, arguments: Arguments, is_users: bool = True) -> str:
     """The sentence about required arguments that receive nothing, of a builder that is the user's or a package's."""
+    if unknown := [name for name in arguments.missing if name not in parameters.parameters]:
+        return f"{name}{parameters} has no argument {' and '.join(unknown)}, which `axes` names; name two that it has"
     allowed = FUNCTION_SIGNATURE if DEVICE in arguments.of else SIGNATURE
     may_change = is_users and DEVICE not in arguments.missing
     default = f"give {arguments.missing[0]} a default, or call it batch_size if it is the batch size"
+    if DEVICE in arguments.of:
+        default += ", or name two sizes in `axes`"
     return (
         f"{name}{parameters} needs {', '.join(arguments.missing)}, which Crossover does not pass; allowed: {allowed}; "
         f"{default if may_change else f'write a function that calls {name}'}"

@@ -68,6 +68,11 @@ from crossover.errors import UserError
 
 MOST_SAMPLES = 1_000_000_000_000
 
+Axes = dict[Text, Several[Count]]
+AXES = (
+    "Two sizes of a function as `model`, by the names of its arguments, in place of `sizes` and `batch_sizes`, such as "
+    "`{m: [64, 256, 1024], k: [1, 8, 64]}`; null for none."
+)
 EpochCount = Annotated[int, Field(strict=True, ge=1, le=MOST_EPOCHS)]
 XAxis = Annotated[str, OneOf(tuple(X_AXES))]
 X_AXIS = (
@@ -204,6 +209,7 @@ class StudyFile:
     mode: Mode = Field(default=MODES[0], description="What a step of `model` does.")
     data: Data | None = Field(default=None, description=DATA)
     check: Flag = Field(default=True, description="Whether results of `model` are compared with double precision.")
+    axes: Axes | None = Field(default=None, description=AXES)
     sizes: Several[Count | SizeName] = Field(
         description="Points on the workload's size axis; for a `model` also names, such as [resnet18, resnet34]."
     )

@@ -22,7 +22,7 @@ from crossover.config.models import (
     read_model,
 )
 from crossover.config.published_rows import read_published_rows
-from crossover.config.signatures import FUNCTION_SIGNATURE, WITHOUT_BATCH
+from crossover.config.signatures import BATCH_NAMES, DEVICE, FUNCTION_ARGUMENTS, FUNCTION_SIGNATURE, WITHOUT_BATCH
 from crossover.config.studies import LATENCY_STEPS_MIN
 from crossover.config.study import Published, PublishedRows, Study, StudyFile, cells_of_candidates
 from crossover.config.table_files import read_table
@@ -48,7 +48,7 @@ from crossover.config.workloads import (
     workload_module,
     workload_traits,
 )
-from crossover.errors import UserError, allowed_names, shown_path
+from crossover.errors import UserError, allowed_names, shown_path, shown_value
 from crossover.text import listed
 
 LISTS = (list, tuple)
@@ -63,7 +63,7 @@ OF_MODEL = ("mode", "data", "check")
 """Keys of a study that describe its `model`; they become fields of Model instead of Study."""
 
 
-OF_ONE_STUDY = ("mode", "sizes", "batch_sizes", "protocols", "steps_per_run", "x_axis", "data")
+OF_ONE_STUDY = ("mode", "sizes", "batch_sizes", "axes", "protocols", "steps_per_run", "x_axis", "data")
 """Keys of a config that replace those of `model`, or of the only study."""
 
 
@@ -119,7 +119,8 @@ def study_file(name: str, folder: Path) -> Path:
 def study_of_model(keys: ConfigKeys, locate: Locator) -> Study:
     """The study described by the config's `model` and related keys; raises UserError."""
     where = locate(("model",))
-    model = read_model(str(keys.model), Path(), f"{where}: model")
+    axes = _axes_of({"model": keys.model, "axes": keys.axes}, locate)
+    model = read_model(str(keys.model), Path(), f"{where}: model", tuple(axes))
     layers = [(where, {"model": keys.model}), *_of_one_study(keys, locate)]
     layers += _overrides(model.title, keys, locate)
     study = _complete(model.title, layers, Path())
@@ -168,9 +169,10 @@ def _candidates_within(candidates: Mapping[str, Any], changed: Mapping[str, Any]
 def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
     model, locate = None, Locator(layers)
     given: Mapping[str, Any] = {key: value for _, layer in layers for key, value in layer.items()}
-    values = given
+    axes = _axes_of(given, locate)
+    values = given = {**given, **dict(zip(("sizes", "batch_sizes"), axes.values(), strict=False))}
     if isinstance(given.get("model"), str):
-        model = read_model(given["model"], folder, f"{locate(('model',))}: model")
+        model = read_model(given["model"], folder, f"{locate(('model',))}: model", tuple(axes))
         declared = declared_sizes(model)
         model = replace(model, may_refuse=declared is None and "sizes" not in given)
         values = {**_defaults_for(model, declared or DEFAULT_SIZES, given), **given}
@@ -199,12 +201,33 @@ def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
     return Study(**{**vars(file), **grid, "name": name, "published": published, "user_model": model})
 
 
+def _axes_of(given: Mapping[str, Any], locate: Locator) -> Mapping[str, Any]:
+    """The two sizes of a study with `axes`, by argument; empty without. Raises UserError unless they are two names."""
+    axes = given.get("axes")
+    if axes is None:
+        return {}
+    problem = None
+    if not isinstance(axes, Mapping) or len(axes) != 2 or not all(isinstance(name, str) for name in axes):
+        problem = f"{shown_value(axes)} is not allowed; allowed: two sizes, such as {{m: [64, 256], k: [1, 8]}}"
+    elif both := [key for key in ("sizes", "batch_sizes") if given.get(key) is not None]:
+        problem = f"given together with {listed(both)}; allowed: one of them"
+    elif not isinstance(given.get("model"), str):
+        problem = "given, but only a function as `model` has arguments; allowed: sizes and batch_sizes"
+    elif no_sizes := [*{*axes} & {*FUNCTION_ARGUMENTS[1:]}, *{next(iter(axes))} & {*BATCH_NAMES}]:
+        problem = f"{listed(no_sizes)} is no size; allowed: other arguments, and the batch size as the second one"
+    if problem:
+        raise UserError(f"{locate(('axes',))}: axes: {problem}")
+    return axes
+
+
 def _unused(model: Model | None, given: Mapping[str, Any], file: StudyFile) -> Iterator[str]:
     """Given keys that would have no effect on the study's model, or on a study without one."""
     if model is None:
         for key in (key for key in OF_MODEL if given.get(key) is not None):
             yield f"{key}: given, but the study measures workload '{file.workload}'; only a `model` has a {key}"
         return
+    if (axes := given.get("axes")) and not model.is_function:
+        yield f"axes: {listed([*axes])}, but {model.shown} has no argument {DEVICE}; allowed: sizes and batch_sizes"
     if model.makes_only_model and given.get("data") is None:
         yield f"model: {model.shown} {WITHOUT_BATCH}"
     if model.is_function and "mode" in given:
@@ -255,12 +278,12 @@ def _defaults_for(model: Model, sizes: Sequence[int | str], given: Mapping[str, 
     lengths = [len(grid[key]) if isinstance(grid[key], LISTS) else 0 for key in ("sizes", "batch_sizes")]
     if lengths[0] == 1 and lengths[1] > 1:
         defaults["x_axis"] = "batch_size"
-    x_axis = given.get("x_axis") or defaults["x_axis"]
+    x_axis = str(given.get("x_axis") or defaults["x_axis"])
     if x_axis == CPU_THREADS:
         defaults["cpu_threads"] = [1, HALF]
     return {
         "title": f"{model.title}, a {'function' if model.is_function else 'model'} of your own",
-        "question": f"{QUESTIONS.get(str(x_axis), QUESTIONS['size'])} for {model.title}?",
+        "question": f"{QUESTIONS.get('size' if model.batch_name else x_axis, QUESTIONS['size'])} for {model.title}?",
         "workload": OWN,
         **defaults,
         **({"precisions": [AS_WRITTEN]} if model.is_function else {}),
@@ -305,7 +328,7 @@ def _function_problems(study: Study) -> Iterator[str]:
         "protocol": ("protocols", [name for name in study.protocols if name not in (PROTOCOLS[0], COLD)]),
     }
     for argument, (key, values) in varied.items():
-        if values and argument not in model.takes:
+        if values and argument not in model.takes and not (argument == "batch_size" and model.batch_name):
             yield f"{key}: {listed(values)}, but {model.shown} has no argument {argument}; add it"
 
 

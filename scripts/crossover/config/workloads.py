@@ -104,10 +104,10 @@ def check_offered(workload: str, values: Mapping[str, Any], keys: Mapping[str, s
 
 
 def size_words(cell: Cell) -> dict[str, str | None]:
-    """The columns `size_name` (what the size counts) and `size_label` (the size's name; None if sizes are numbers)."""
-    if cell.model is None:
-        return {"size_name": workload_traits(cell.workload).size_name, "size_label": None}
-    return {"size_name": cell.model.size_name, "size_label": cell.model.label(cell.size)}
+    """The columns `size_name`, `size_label` and `batch_name`."""
+    if (model := cell.model) is None:
+        return {"size_name": workload_traits(cell.workload).size_name}
+    return {"size_name": model.size_name, "size_label": model.label(cell.size), "batch_name": model.batch_name}
 
 
 def memory_mb(workload: str, size: int) -> int:

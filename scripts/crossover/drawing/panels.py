@@ -170,8 +170,7 @@ def _line_name(view: StudyView, row: Mapping[str, Any], axes: Sequence[str], var
 
 def _title(view: StudyView, row: Mapping[str, Any], axes: Sequence[str], varied: Sequence[str]) -> str:
     words = {"protocol": PROTOCOL_WORDS[row["protocol"]]}
-    if "size" in axes:
-        words["size"] = name_by({"size_name": view.cells["size_name"].iloc[0], **row}, ["size"])
+    row = {**{name: view.cells[name].iloc[0] for name in ("size_name", "batch_name")}, **row}
     if "device" in axes:
         words["device"] = view.device_title(row["device"])
     named = [axis for axis in axes if axis in varied or axis == "device"]

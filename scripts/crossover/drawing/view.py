@@ -26,7 +26,16 @@ from crossover.config.words import (
     threads_of_side,
 )
 from crossover.drawing.style import wrapped
-from crossover.tables.frames import headline_rows, on_all_cores, records, rows_with, with_ok_times, with_x, with_x_axes
+from crossover.tables.frames import (
+    first_row,
+    headline_rows,
+    on_all_cores,
+    records,
+    rows_with,
+    with_ok_times,
+    with_x,
+    with_x_axes,
+)
 from crossover.tables.labels import axis_label, device_label, name_by, short_name, side_word, varying
 from crossover.tables.run_tables import RunTables
 
@@ -106,7 +115,7 @@ class StudyView:
         return f"time for {count:,} {unit}{'' if count == 1 else 's'} in s\n(measured step time × steps)"
 
     def x_label(self) -> str:
-        return axis_label({"x_axis": self.x_axis, "size_name": self.cells["size_name"].iloc[0]})
+        return axis_label({**first_row(self.cells), "x_axis": self.x_axis})
 
     @property
     def has_short_names(self) -> bool:

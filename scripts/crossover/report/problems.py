@@ -12,7 +12,7 @@ from crossover.config.statuses import FLAGS, STATUSES
 from crossover.config.workloads import workload_traits
 from crossover.tables.finished import MissingResult
 from crossover.tables.frames import records
-from crossover.tables.labels import device_label, varying
+from crossover.tables.labels import batch_words, device_label, varying
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.text import listed, spaced
@@ -48,7 +48,7 @@ def list_problems(run: RunTables, missing: Iterable[MissingResult] = ()) -> list
         "training": run.quality,
         "search": run.searched_cells,
     }
-    named = [*CELL_AXES, "size_name", "size_label"]
+    named = [*CELL_AXES, "size_name", "size_label", "batch_name"]
     losses = [{**result.axes, "work": result.work, "kind": result.kind, "reason": result.reason} for result in missing]
     for work, table in tables.items():
         lost = table[table["status"] != "ok"].fillna({"reason": "no reason was given"})
@@ -97,8 +97,8 @@ def _cells_label(group: Sequence[Mapping[str, Any]], axes: Collection[str]) -> s
     words = [_listed(labels) if labels else f"{_listed(sorted(values['size']))}{unit}"]
     for axis in CELL_AXES:
         if axis in axes and axis not in ("study", "size", "device") and values[axis]:
-            batch = "batch " if axis == "batch_size" else ""
-            words.append(batch + _listed(sorted(values[axis]) if batch else values[axis]))
+            text = _listed(sorted(values[axis]) if axis == "batch_size" else values[axis])
+            words.append(batch_words(text, group[0]) if axis == "batch_size" else text)
     return f"{_listed([device_label(device, None) for device in values['device']])}: {', '.join(words)}"
 
 

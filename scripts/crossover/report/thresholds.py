@@ -18,7 +18,7 @@ from crossover.tables.frames import headline_rows, records
 from crossover.tables.labels import axis_label
 from crossover.tables.reference_files import facts_of
 from crossover.tables.run_tables import RunTables
-from crossover.thresholds import VERSION
+from crossover.thresholds import POINT, VERSION
 from crossover.topics.answers import read_answers
 from crossover.topics.caveats import by_importance, flags_of
 from crossover.topics.crossovers.sides import caveats_of_crossover, lost_caveat, sides_of, speedups_of
@@ -46,7 +46,7 @@ def _of_plane(plane: InPlane, tables: RunTables) -> dict[str, Any]:
     rule = plane.rule and {
         **plane.rule,
         "of": plane.rule_unit,
-        "text": rule_text(Rule(**plane.rule["rule"]), plane.rule_unit),
+        "text": rule_text(Rule(**plane.rule["rule"]), plane.rule_unit, plane.batch_unit),
     }
     return {
         **{axis: plane.axes.get(axis) for axis in AXES},
@@ -56,6 +56,7 @@ def _of_plane(plane: InPlane, tables: RunTables) -> dict[str, Any]:
         "gpu_measured_elsewhere": False,
         "gpu_driver_version": gpu.get("driver_version"),
         "unit": plane.unit,
+        "arguments": [*(plane.arguments or POINT)],
         "trials": plane.trials,
         "single_trial": plane.status == "single_trial",
         "caveats": list(plane.caveats),

@@ -55,6 +55,7 @@ class Row:
     device: str | None = column("kind of device; `cpu-1` and `cpu-half` are the CPU on fewer cores")
     size_name: str | None = column("what the size axis counts")
     size_label: str | None = column("name shown for the size, such as resnet18")
+    batch_name: str | None = column("what the batch size counts if it is a second size of a function; null for samples")
     parameters: int | None = column("parameters of the model; in training only those that are trained")
     seed: int | None = column("seed of weights and data order, to which a trial adds its number")
     status: str | None = column("status of the trial or training: ok, oom, unsupported, timeout, invalid")

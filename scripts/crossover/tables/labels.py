@@ -99,7 +99,7 @@ def _value_words(row: Mapping[str, Any], axis: str) -> str:
             return str(row["size_label"])
         return with_unit(f"{value:,}", str(row.get("size_name") or "")).strip()
     if axis == "batch_size":
-        return f"batch {value:,}"
+        return batch_words(f"{value:,}", row)
     return str(value) if axis == "machine" else spaced(str(value))
 
 
@@ -108,7 +108,19 @@ AXIS_WORDS = {"parameters": "parameters", "batch_size": "samples per batch", CPU
 
 def axis_label(row: Mapping[str, Any]) -> str:
     """Unit of a crossover's x axis: 'parameters', 'samples per batch', 'CPU cores', or the name of the size."""
-    return AXIS_WORDS.get(row["x_axis"]) or str(row["size_name"])
+    batch_name = _batch_name(row) if row["x_axis"] == "batch_size" else None
+    return batch_name or AXIS_WORDS.get(row["x_axis"]) or str(row["size_name"])
+
+
+def batch_words(text: str, row: Mapping[str, Any]) -> str:
+    """Batch sizes with what they count: 'batch 8 and 64', or 'k = 8' for a second size of a function."""
+    name = _batch_name(row)
+    return with_unit(text, name) if name else f"batch {text}"
+
+
+def _batch_name(row: Mapping[str, Any]) -> str | None:
+    name = row.get("batch_name")
+    return None if pd.isna(name) else str(name)
 
 
 def place_on(row: Mapping[str, Any], x_axis: str) -> str:

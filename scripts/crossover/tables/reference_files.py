@@ -35,7 +35,7 @@ KEPT = (
 )
 """The columns of a trial that a comparison needs."""
 
-ALSO_EXPORTED = ("device_busy_s", "spent_s", "first_step_s")
+ALSO_EXPORTED = ("device_busy_s", "spent_s", "first_step_s", "batch_name")
 """Further columns: the device's part of a step, and start-up. References of older versions lack them."""
 
 KEPT_OF_ROOFS = ["device", "roof", "precision", "working_set_bytes", "value", "lowest", "highest", "unit"]

@@ -191,7 +191,7 @@ MEDIAN = "lower median of the ok trials"
 MEDIAN_PEAK = "the trial with the median peak"
 
 SUMMARIES = _axes(CELL_AXES) | {
-    **_of_record(["size_name", "size_label", "parameters", "sample_name"]),
+    **_of_record(["size_name", "size_label", "batch_name", "parameters", "sample_name"]),
     "refined": _yes("whether refinement added the cell's point on the x axis"),
     "status": _text(
         "ok if all trials are ok, otherwise the status of the first trial that is not ok: "
@@ -410,13 +410,13 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "host_slowdown": Column(
         "predicted for this CPU: its time for framework work over that of the contender's own host"
     ),
-    "size_name": _text("what the size axis counts"),
+    **_of_record(["size_name", "batch_name"]),
     "baseline_name": _text("name of the baseline's device"),
     "contender_name": _text("name of the contender's device"),
 }
 
 MACHINES = _axes(CELL_AXES) | {
-    **_of_record(["device_name", "size_name", "size_label", "parameters"]),
+    **_of_record(["device_name", "size_name", "size_label", "batch_name", "parameters"]),
     "measured_elsewhere": _yes(
         "whether the machine is a reference, whose intervals include the spread among hosts of its kind"
     ),

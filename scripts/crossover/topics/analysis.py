@@ -42,7 +42,7 @@ from crossover.topics.references.table import agreeing, compared_with_references
 LISTED = ("variant", "protocol", "batch_size", "precision", "execution")
 """The axes whose values a study lists, under the axis's name in the plural."""
 
-COMPARED = ["machine", *KEPT, *STARTUP_COLUMNS]
+COMPARED = ["machine", *KEPT, "batch_name", *STARTUP_COLUMNS]
 
 
 def analyse(

@@ -210,7 +210,8 @@ def _requested_batch(study: Study) -> str | None:
         return None
     (batch_size,) = study.batch_sizes
     usual = DEFAULT_BATCH_SIZE if study.user_model.batched else 1
-    return None if batch_size == usual else name_by({"batch_size": batch_size}, ["batch_size"])
+    row = {"batch_size": batch_size, "batch_name": study.user_model.batch_name}
+    return None if batch_size == usual else name_by(row, ["batch_size"])
 
 
 def _of_batch(answer: Answer, batch: str) -> Answer:

@@ -39,6 +39,10 @@ class InPlane(Answer):
     """The first variable of the rule: `parameters` if the study's x axis is, else `unit`."""
     sizes: tuple[int, int]
     batch_sizes: tuple[int, int]
+    batch_unit: str | None
+    """What a second size of a function counts; None for samples in a batch."""
+    arguments: Sequence[str]
+    """The function's arguments for the sizes and the second sizes; empty for batch sizes."""
     winner_share: float
     """Of the area on logarithmic axes; so is `loser_share`."""
     loser_share: float
@@ -50,7 +54,9 @@ class InPlane(Answer):
     """The fields of `Fit`; None if one side is faster nearly everywhere."""
 
     def sentence(self) -> str:
-        region = f"{range_text(self.sizes, self.unit)} and batches of {interval_text(self.batch_sizes, '')}"
+        batches = f"batches of {interval_text(self.batch_sizes, '')}"
+        second = range_text(self.batch_sizes, self.batch_unit) if self.batch_unit else batches
+        region = f"{range_text(self.sizes, self.unit)} and {second}"
         lead = "at least twice as fast" if self.status == "single_trial" else "certified faster"
         shares = f"on {percent_text(self.winner_share)}, {self.loser} on {percent_text(self.loser_share)}"
         return f"Of the plane of {region}, {self.winner} is {lead} {shares}{self._rule_text()}"
@@ -58,7 +64,7 @@ class InPlane(Answer):
     def _rule_text(self) -> str:
         if self.rule is None:
             return ""
-        return f". Rule: {self.winner} {rule_text(Rule(**self.rule['rule']), self.rule_unit)}"
+        return f". Rule: {self.winner} {rule_text(Rule(**self.rule['rule']), self.rule_unit, self.batch_unit)}"
 
     def details(self) -> list[str]:
         if self.rule is None:
@@ -69,14 +75,16 @@ class InPlane(Answer):
         return [f"wrong at {fit.wrong} of {fit.points} significant points{cost}; {held_out}"]
 
 
-def rule_text(rule: Rule, unit: str) -> str:
+def rule_text(rule: Rule, unit: str, batch_unit: str | None) -> str:
     """Where the contender is to be used: `where parameters x batch is at least 1.94 million`."""
     if rule.by_batch is not None:
-        return ", ".join(f"{_from(size, unit)} at batch {batch}" for batch, size in rule.by_batch)
+        names = [name_by({"batch_size": batch, "batch_name": batch_unit}, ["batch_size"]) for batch, _ in rule.by_batch]
+        return ", ".join(f"{_from(size, unit)} at {name}" for name, (_, size) in zip(names, rule.by_batch, strict=True))
     if not rule.size_exponent or not rule.batch_exponent or not rule.least:
-        return _from(rule.least, unit if rule.size_exponent else "samples per batch")
+        return _from(rule.least, unit if rule.size_exponent else batch_unit or "samples per batch")
     power = "" if rule.batch_exponent == 1 else f"^{count_text(rule.batch_exponent)}"
-    return f"where {unit} x batch{power} is at least {count_text(rule.least)}"
+    first, second = (name.removeprefix("units of ") for name in (unit, batch_unit or "batch"))
+    return f"where {first} x {second}{power} is at least {count_text(rule.least)}"
 
 
 def _from(least: float | None, unit: str) -> str:
@@ -90,8 +98,7 @@ def plane_answers(tables: RunTables, study: Study, together: int) -> list[InPlan
     main = "plane" in (study.refinement or {}).get("pairs", ())
     varied_axes = [axis for axis in varying(tables.cells, SERIES_AXES) if axis not in ("batch_size", "device")]
     return [
-        replace(_answer(plane, tables, study.x_axis, varied_axes), main=main)
-        for plane in planes_in(tables, study, together)
+        replace(_answer(plane, tables, study, varied_axes), main=main) for plane in planes_in(tables, study, together)
     ]
 
 
@@ -103,10 +110,11 @@ def planes_in(tables: RunTables, study: Study, together: int) -> list[Plane]:
     return [plane for plane in planes if len(plane.triangles)]
 
 
-def _answer(plane: Plane, tables: RunTables, x_axis: str, varied_axes: Sequence[str]) -> InPlane:
+def _answer(plane: Plane, tables: RunTables, study: Study, varied_axes: Sequence[str]) -> InPlane:
     cells = _cells_of(plane, tables)
     points, unit = plane.points, str(cells["size_name"].iloc[0])
-    if x_axis == "parameters":
+    model = study.user_model
+    if study.x_axis == "parameters":
         parameters = cells.groupby("size")["parameters"].first()
         points = np.column_stack([parameters[points[:, 0].tolist()].to_numpy(np.int64), points[:, 1]])
     (low_size, low_batch), (high_size, high_batch) = (
@@ -123,9 +131,11 @@ def _answer(plane: Plane, tables: RunTables, x_axis: str, varied_axes: Sequence[
         winner=side_word(plane.contender),
         loser=side_word(BASELINE),
         unit=unit,
-        rule_unit="parameters" if x_axis == "parameters" else unit,
+        rule_unit="parameters" if study.x_axis == "parameters" else unit,
         sizes=(low_size, high_size),
         batch_sizes=(low_batch, high_batch),
+        batch_unit=model.batch_name if model else None,
+        arguments=model.axes if model else (),
         winner_share=plane.share(1),
         loser_share=plane.share(-1),
         triangles={name: corners[plane.sides == side].tolist() for name, side in (("gpu", 1), ("cpu", -1))},

@@ -214,7 +214,7 @@ def job_from_json(text: str) -> Job:
 def model_of(values: Mapping[str, Any]) -> Model:
     """A user's model from JSON."""
     table = values.get("table")
-    tuples = {name: tuple(values[name]) for name in ("names", "takes", "passed") if name in values}
+    tuples = {name: tuple(values[name]) for name in ("names", "takes", "axes", "passed") if name in values}
     return Model(
         **{**values, **tuples, "table": table and Table(**{**table, "inputs": tuple(table.get("inputs", ()))})}
     )

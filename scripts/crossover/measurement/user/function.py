@@ -81,7 +81,9 @@ class UserFunction:
             "protocol": PROTOCOLS[0] if cell.protocol == COLD else cell.protocol,
         }
         axes |= {"variant": cell.variant} if cell.variant != PLAIN else {}
-        values = [repr(size)] * model.is_sized + [f"{name}={axes[name]!r}" for name in model.takes if name in axes]
+        sizes = [f"{name}={value}" for name, value in zip(model.axes, (size, cell.batch_size), strict=False)]
+        values = sizes or [repr(size)] * model.is_sized
+        values += [f"{name}={axes[name]!r}" for name in model.takes if name in axes and name not in model.axes]
         call = f"{model.name}({', '.join(values)})"
 
         def make() -> Any:

@@ -166,7 +166,7 @@ def _arguments(
     signature = _signature(function)
     if signature is None:
         return (values["size"], values["batch_size"]), {}
-    return Arguments.of_signature(signature, model.is_function).bound(signature, values)
+    return Arguments.of_signature(signature, model.is_function, model.axes).bound(signature, values)
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
@@ -209,7 +209,7 @@ def _named(model: Model) -> Callable[..., Any]:
     if _makes_models(function) and model.table is None:
         raise UserError(f"{model.shown} {WITHOUT_BATCH}")
     if (signature := _signature(function)) is not None:
-        arguments = Arguments.of_signature(signature, model.is_function)
+        arguments = Arguments.of_signature(signature, model.is_function, model.axes)
         if arguments.missing:
             raise UserError(f"{model.shown}: {missing_text(model.name, signature, arguments)}")
     return function

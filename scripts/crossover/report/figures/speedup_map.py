@@ -49,9 +49,9 @@ def _draw_map(view: StudyView) -> Figure:
         points = _measured_throughout(panel) if over_cores else getattr(view.study, f"{across}s")
         _draw_cells(axes, panel[panel[across].isin(points)], across, along)
         _draw_crossovers(axes, view, first, across, along)
-        size_name = view.cells["size_name"].iloc[0]
-        axes.set_xlabel(axis_label({"x_axis": view.x_axis if over_cores else across, "size_name": size_name}))
-        axes.set_ylabel(axis_label({"x_axis": along, "size_name": size_name}))
+        cell = first_row(view.cells)
+        axes.set_xlabel(axis_label({**cell, "x_axis": view.x_axis if over_cores else across}))
+        axes.set_ylabel(axis_label({**cell, "x_axis": along}))
     return figure
 
 

@@ -134,7 +134,7 @@ def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str) -> 
         part=SPLIT[bottleneck],
         second=CAUSES.get(first["second_bottleneck"]) if is_found else _largest_explained(first),
         **columns_of(interval_of(first, f"{bottleneck}_share{{}}"), "share{}"),
-        unit=axis_label({"x_axis": x_axis, "size_name": first["size_name"]}),
+        unit=axis_label({**first, "x_axis": x_axis}),
         first=first[x_axis],
         last=same[-1][x_axis],
         remedy=REMEDIES.get(first["remedy"]),

@@ -29,7 +29,7 @@ OF_STEPS = {TIME: "step_time{}_s", "energy": "energy_per_step{}_j", MONEY: "pric
 """Columns of each cost per step (money: per million steps), with braces in place of ENDS."""
 OF_RUN = {TIME: "run_time{}_s", "energy": "run_energy{}_j", MONEY: "run_price{}"}
 
-DESCRIBED = [*CELL_AXES, "size_name", "size_label", "parameters", "device_name"]
+DESCRIBED = [*CELL_AXES, "size_name", "size_label", "batch_name", "parameters", "device_name"]
 READ = [*DESCRIBED, "origin", "trials", "flag_names"]
 """The columns of cells that a ranking reads, of more than a hundred."""
 

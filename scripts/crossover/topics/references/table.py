@@ -84,7 +84,7 @@ def compared_with_references(
 def _beside(measurements: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """The trials of references with those of this machine that agree with one of them in SHARED."""
     trials_here = measurements.merge(rows[SHARED].drop_duplicates(), on=SHARED)
-    columns = ["machine", *KEPT]
+    columns = ["machine", *KEPT, "batch_name"]
     return pd.concat([trials_here[columns].astype(object), rows[columns].astype(object)], ignore_index=True)
 
 
