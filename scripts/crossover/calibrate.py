@@ -47,10 +47,8 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
     options = [own.name, f"--minutes={own.minutes}", "--results", own.results]
     options += ["--batch-sizes", own.batch_sizes] if batches else []
     options += ["--axes", own.axes] if own.axes else []
-    efforts = [
-        f"preset: {own.effort}" if own.effort else SHORT,
-        *["refinement: {pairs: [plane]}"][: bool(batches or own.axes)],
-    ]
+    plane = ["refinement: {pairs: [plane]}"] if batches or own.axes else []
+    efforts = [f"preset: {own.effort}" if own.effort else SHORT, *plane]
     options += ["--effort", f"{{{', '.join(efforts)}}}"]
     status = subprocess.run([sys.executable, *build_command([*options, *others])]).returncode
     if status:

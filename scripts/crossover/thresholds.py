@@ -130,12 +130,13 @@ def should_use_gpu(
     TypeError if `x` is not a number.
     """
     names = _names_of(thresholds, study)
-    axes = {names.get(axis, axis): value for axis, value in axes.items()}
+    given_as = {names.get(name, name): name for name in axes}
+    axes = {axis: axes[name] for axis, name in given_as.items()}
     if unknown := [axis for axis in axes if axis not in AXES]:
         raise ValueError(f"{unknown[0]!r} is not an axis of a series; allowed: {', '.join(AXES)}")
     if x is None and not axes.keys() >= {*POINT}:
         raise TypeError("x is missing; allowed: a number, or size= and batch_size= together")
-    point = () if x is not None else tuple(_number(axes.pop(name), name) for name in POINT)
+    point = () if x is not None else tuple(_number(axes.pop(axis), given_as[axis]) for axis in POINT)
     x = None if x is None else _number(x, "x")
     if not thresholds:
         raise ValueError(
@@ -305,7 +306,8 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
         names[name] += 1
         name += f"_{names[name]}" if names[name] > 1 else ""
         arguments: Sequence[str] = series.get("arguments", POINT) if is_plane(series) else ("x",)
-        of = ", ".join([series["study"], *(f"{axis} {series[axis]}" for axis in varied)])
+        named = {axis: argument for argument, axis in _names_of(thresholds, series["study"]).items()}
+        of = ", ".join([series["study"], *(f"{named.get(axis, axis)} {series[axis]}" for axis in varied)])
         second = f" and {arguments[1].replace('_', ' ')}" if is_plane(series) else ""
         about = f"{of}: {series['unit']}{second}, {series['trials']} trials or more"
         arguments = [f"{argument}_" if re.fullmatch(C_WORDS, argument) else argument for argument in arguments]

@@ -37,6 +37,18 @@ def test_the_thresholds_of_a_run_are_copied(
     )
 
 
+def test_two_sizes_by_name_are_refined_together() -> None:
+    given: list[str] = []
+
+    def build_command(words: Sequence[str]) -> list[str]:
+        given[:] = words
+        return ["-c", "raise SystemExit(3)"]
+
+    axes = "{m: [64, 256, 1024], k: [1, 8, 64]}"
+    assert calibrate(["my_op.py:build", "--axes", axes], build_command) == 3
+    assert given[-4:] == ["--axes", axes, "--effort", f"{{{SHORT}, refinement: {{pairs: [plane]}}}}"]
+
+
 def test_one_variable_is_refined_along_its_crossover() -> None:
     given: list[str] = []
 
@@ -53,6 +65,7 @@ def test_one_variable_is_refined_along_its_crossover() -> None:
     ("words", "message"),
     [
         (["--batch-sizes", "1,8"], "--batch-sizes 1,8; allowed: three or more, or none for the size alone"),
+        (["--axes", "{m: [1, 2, 3], k: [1, 8]}"], "[1, 8]}; allowed: three or more values of each"),
         (["--output", "missing/t.json"], "--output missing/t.json: not a file in an existing folder"),
         (["--output", "."], "--output .: not a file in an existing folder"),
         (["--", "-n"], "-- and options of Snakemake; allowed: options of crossover"),

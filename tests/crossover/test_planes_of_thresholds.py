@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ import pandas as pd
 import pytest
 
 from crossover.compare.rules import Rule
+from crossover.config.models import Model
 from crossover.config.study import Study
 from crossover.home import ROOT
 from crossover.report.thresholds import thresholds_of
@@ -116,6 +118,66 @@ def test_a_rule_is_about_parameters_if_the_study_is(row: Callable[..., dict[str,
 )
 def test_a_rule_in_words(rule: Rule, text: str) -> None:
     assert rule_text(rule, "neurons") == text
+
+
+@pytest.mark.parametrize(
+    ("rule", "units", "text"),
+    [
+        (Rule(0.0, 1.0, 22.6), ("m", "k"), "from k = 22.6"),
+        (Rule(1.0, 0.5, 431.2), ("m", "k"), "where m x k^0.5 is at least 431"),
+        (Rule(1.0, 0.5, 431.2), ("units of width", "experts"), "where width x experts^0.5 is at least 431"),
+        (Rule(1.0, 0.0, None, [(1, None), (8, 30.0)]), ("m", "k"), "never at k = 1, from m = 30 at k = 8"),
+    ],
+)
+def test_a_rule_of_a_function_with_two_sizes_has_their_names(rule: Rule, units: tuple[str, str], text: str) -> None:
+    assert rule_text(rule, *units) == text
+
+
+@pytest.fixture(scope="module")
+def named(row: Callable[..., dict[str, Any]]) -> RunTables:
+    """The same rows, of a function `build(m, k, device)` with `axes`."""
+    rows = pd.DataFrame(rows_of(row)).assign(size_name="m", batch_name="k")
+    model = Model("my_op.py", "build", size_name="m", takes=("device",), axes=("m", "k"))
+    return tables_of(rows, {"both": replace(STUDIES["both"], user_model=model)})
+
+
+def test_the_answers_of_a_function_with_two_sizes_have_their_names(named: RunTables) -> None:
+    plane, *others = read_answers(named.answers)
+    assert plane.text().startswith(
+        "Of the plane of m = 16 to 1,024 and k = 1 to 64, GPU is certified faster on 33 %, CPU on 25 %. Rule: GPU "
+        "where m x k is at least 724 "
+    )
+    crossovers = [answer for answer in others if answer.kind == "crossover"]
+    assert {answer.series for answer in crossovers} >= {"k = 8", "m = 64"}
+    (over_k,) = [answer.text() for answer in crossovers if answer.series == "m = 64"]
+    assert over_k.startswith("m = 64: GPU faster above k = ")
+
+
+def test_programs_may_ask_by_the_names_of_the_arguments(named: RunTables, tmp_path: Path) -> None:
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps(thresholds_of(named, "today")))
+    thresholds = read_thresholds(file)
+    for (m, k), wins in INSIDE.items():
+        assert should_use_gpu(thresholds, "both", m=m, k=k) is wins
+        assert should_use_gpu(thresholds, "both", size=m, batch_size=k) is wins
+    assert should_use_gpu(thresholds, "both", 1024, k=8) is True
+    assert should_use_gpu(thresholds, "both", m=64, k=30) is None
+    with pytest.raises(ValueError, match="'q' is not an axis of a series; allowed: "):
+        should_use_gpu(thresholds, "both", m=64, q=30)
+    with pytest.raises(TypeError, match="k is 'a'; allowed: a number"):
+        should_use_gpu(thresholds, "both", m=64, k="a")
+    assert gpu_if(file, "both", m="n", k="b")(SimpleNamespace(n="1024", b="64")) == 1
+    header = c_header(thresholds, file.name)
+    assert (
+        "/* both: m and k, 3 trials or more */\nstatic inline int crossover_both_plane(double m, double k) {" in header
+    )
+    assert "/* both, k 8: m, 3 trials or more */" in header
+
+
+def test_an_argument_that_c_does_not_allow_is_changed_in_the_header(named: RunTables) -> None:
+    thresholds = thresholds_of(named, "today")["thresholds"]
+    thresholds[-1]["arguments"] = ["long", "regions"]
+    assert "crossover_both_plane(double long_, double regions_) {" in c_header(thresholds, "t.json")
 
 
 def test_a_plane_counts_as_one_comparison_of_its_study(tables: RunTables) -> None:

@@ -80,7 +80,7 @@ class Model:
     passed: tuple[str, ...] = field(default=("size", "batch_size"), compare=False)
     """Those of size and batch size that an argument takes, in the order of the arguments."""
     uses_size: bool = field(default=True, compare=False)
-    """False if the function never reads its argument for the size."""
+    """False if the function never reads its argument for the size, or one of `axes`."""
     makes_only_model: bool = field(default=False, compare=False)
     """Whether it is a class of models, which needs `table` for its batches."""
     own_batch: int | None = field(default=None, compare=False)
@@ -196,7 +196,7 @@ def _model_of(origin: str, name: str, file: Path, axes: tuple[str, ...]) -> Mode
         model,
         signature=f"{name}{definition.signature}",
         passed=arguments.passed(definition.signature),
-        uses_size=arguments.of.get("size") not in definition.unused,
+        uses_size=not {*(axes or [arguments.of.get("size")])} & definition.unused,
         own_batch=definition.own_batch,
     )
 

@@ -238,7 +238,9 @@ def _unused(model: Model | None, given: Mapping[str, Any], file: StudyFile) -> I
     if not model.is_sized and given.get("x_axis") in ("size", "parameters"):
         allowed = "batch_size, cpu_threads" if model.takes_batch_size else "cpu_threads"
         yield f"x_axis: {given['x_axis']}, but {model.signature} has no argument for a size; allowed: {allowed}"
-    if not model.uses_size and len(file.sizes) > 1:
+    if not model.uses_size and axes:
+        yield f"axes: {listed([*axes])}, but {model.signature} never reads one of them; use both"
+    elif not model.uses_size and len(file.sizes) > 1:
         yield f"sizes: {[*file.sizes]}, but {model.signature} never reads its size; use it, or give one size"
     own_batch = _own_batch(model, given)
     if others := [rows for rows in file.batch_sizes if own_batch not in (None, rows)]:

@@ -75,7 +75,7 @@ class InPlane(Answer):
         return [f"wrong at {fit.wrong} of {fit.points} significant points{cost}; {held_out}"]
 
 
-def rule_text(rule: Rule, unit: str, batch_unit: str | None) -> str:
+def rule_text(rule: Rule, unit: str, batch_unit: str | None = None) -> str:
     """Where the contender is to be used: `where parameters x batch is at least 1.94 million`."""
     if rule.by_batch is not None:
         names = [name_by({"batch_size": batch, "batch_name": batch_unit}, ["batch_size"]) for batch, _ in rule.by_batch]

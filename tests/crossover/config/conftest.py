@@ -32,8 +32,8 @@ class Folder:
 
     def write(self, name: str = "mine", **changes: Any) -> None:
         """Write a study with other values of some keys; `...` leaves a key out."""
-        text = yaml.safe_dump({key: value for key, value in {**STUDY, **changes}.items() if value is not ...})
-        (self.path / "studies" / f"{name}.yaml").write_text(text)
+        values = {key: value for key, value in {**STUDY, **changes}.items() if value is not ...}
+        (self.path / "studies" / f"{name}.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
 
     def read(self, override: dict[str, Any] | None = None, entries: Sequence[str] = (), **config: Any) -> Configuration:
         """Read a config.yaml with these keys, a file that overrides it, and command-line entries."""

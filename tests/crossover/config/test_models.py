@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from crossover.config import models
 from crossover.config.models import DEFAULT_SIZES, Model, declared_sizes, read_model
@@ -193,6 +194,96 @@ class TestStudies:
     ) -> None:
         config = folder.read({"model": model, "sizes": sizes, "batch_sizes": batch_sizes})
         assert config.studies[0].x_axis == x_axis
+
+    @pytest.mark.parametrize(
+        ("head", "axes", "takes", "size_name", "batch_name"),
+        [
+            ("def build(m, k, device)", "{m: [8, 64], k: [2, 1]}", ("device",), "m", "k"),
+            ("def build(k, device, *, m)", "{m: [8, 64], k: [2, 1]}", ("device",), "m", "k"),
+            ("def build(k, device, rows, variant)", "{rows: [8, 64], k: [2, 1]}", ("device", "variant"), "rows", "k"),
+            ("def build(w, n_experts, device)", "{w: [8, 64], n_experts: [2, 1]}", ("device",), "w", "experts"),
+            ("def build(batch, n, device)", "{n: [8, 64], batch: [2, 1]}", ("batch_size", "device"), "n", None),
+        ],
+    )
+    def test_a_function_may_take_two_sizes_of_its_own_names(
+        self, folder: Any, net: Path, head: str, axes: str, takes: Any, size_name: str, batch_name: str | None
+    ) -> None:
+        net.write_text(f"{head}: return lambda: {' + '.join(yaml.safe_load(axes))}\n")
+        (of_command_line,) = folder.read(entries=["model=net.py:build", f"axes={axes}"]).studies
+        of_file = folder.study(
+            workload=..., sizes=..., batch_sizes=..., model="net.py:build", axes=yaml.safe_load(axes)
+        )
+        for study in (of_command_line, of_file):
+            model = study.user_model
+            assert (study.sizes, study.batch_sizes, study.x_axis) == ((8, 64), (1, 2), "size")
+            assert (model.axes, model.takes) == (tuple(yaml.safe_load(axes)), takes)
+            assert (model.size_name, model.batch_name, model.may_refuse) == (size_name, batch_name, False)
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            (
+                {"axes": {"m": [1]}},
+                "axes: {'m': [1]} is not allowed; allowed: two sizes, such as {m",
+            ),
+            (
+                {"axes": {"m": [1], "k": [2], "q": [3]}},
+                "axes: {'m': [1], 'k': [2], 'q': [3]} is not",
+            ),
+            (
+                {"axes": [1, 2]},
+                "axes: [1, 2] is not allowed; allowed: two sizes, such as {m: [64, 2",
+            ),
+            ({"axes": {"m": [1], "k": [0]}}, "axes.k.0: 0 is not allowed; allowed: greater than or"),
+            ({"axes": {"m": [1], "k": ["a"]}}, "axes.k.0: 'a' is not allowed; allowed: a valid int"),
+            ({"sizes": [1]}, "axes: given together with sizes; allowed: one of them"),
+            ({"batch_sizes": [1]}, "axes: given together with batch_sizes; allowed: one of them"),
+            (
+                {"axes": {"m": [1], "device": [2]}},
+                "axes: device is no size; allowed: other arguments",
+            ),
+            ({"axes": {"batch_size": [1], "m": [2]}}, "axes: batch_size is no size; allowed: other"),
+            (
+                {"axes": {"m": [1], "q": [2]}},
+                "net.py: line 1: build(m, k, device) has no argument q, which `axes` names; name two that it has",
+            ),
+            (
+                {"axes": {"m": [1], "seed": [2]}, "model": "net.py:seeded"},
+                "net.py: line 2: seeded(m, k, seed, device) needs k, which Crossover does not pass; allowed: build(",
+            ),
+            ({"model": "net.py:idle"}, "axes: m and k, but idle(m, k, device) never reads one of them; use both"),
+            (
+                {"model": "net.py:net"},
+                "axes: m and k, but net.py:net has no argument device; allowed: sizes and batch_sizes",
+            ),
+            (
+                {"model": "transformers:ViTConfig"},
+                "axes: m and k, but transformers:ViTConfig has no a",
+            ),
+            (
+                {"model": ..., "workload": "disc_mlp"},
+                "axes: given, but only a function as `model` has arguments; allowed: sizes and batch_",
+            ),
+        ],
+    )
+    def test_invalid_axes_are_one_line(self, folder: Any, net: Path, changes: Any, message: str) -> None:
+        net.write_text(
+            "def build(m, k, device): return lambda: m + k\ndef seeded(m, k, seed, device): ...\ndef net(m, k): ...\n"
+            "def idle(m, k, device): return lambda: m\n"
+        )
+        study = {
+            "workload": ...,
+            "sizes": ...,
+            "batch_sizes": ...,
+            "model": "net.py:build",
+            "axes": {"m": [1], "k": [2]},
+        }
+        assert message in error_line(lambda: folder.study(**study | changes))
+
+    def test_a_second_size_without_axes_is_one_line_that_names_them(self, net: Path) -> None:
+        net.write_text("def build(m, k, device): ...\n")
+        line = error_line(lambda: read_model("net.py:build", Path(), "here"))
+        assert line.endswith("call it batch_size if it is the batch size, or name two sizes in `axes`")
 
     def test_with_names_as_sizes_the_x_axis_is_parameters(self, folder: Any) -> None:
         study = folder.study(workload=..., model="transformers:ViTConfig", sizes=["ViTConfig", "BertConfig"])

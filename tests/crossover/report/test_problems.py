@@ -42,6 +42,9 @@ def test_cells_are_named_by_the_axes_that_their_study_varies(row: Row) -> None:
     rows.append(row(size=4, precision="fp16", batch_size=2000, status="unsupported", reason="no", step_time_s=None))
     (entry,) = problems(rows)
     assert entry["cells"] == "CPU: 4 linear layers, batch 2,000, fp16"
+    rows[-1] |= {"batch_name": "k"}
+    (entry,) = problems(rows)
+    assert entry["cells"] == "CPU: 4 linear layers, k = 2,000, fp16"
 
 
 def test_a_flag_has_its_own_remedy_and_counts_trials(row: Row) -> None:

@@ -3,8 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
+import pytest
 
-from crossover.tables.labels import device_label, machine_side, name_by, short_name, side_word, varying
+from crossover.tables.labels import axis_label, device_label, machine_side, name_by, short_name, side_word, varying
 
 LINE: dict[str, Any] = {
     "machine": "h200",
@@ -36,6 +37,17 @@ def test_a_cell_is_named_by_its_varying_axes() -> None:
     ) == ("channels last, batch 1,000")
     assert name_by({"size": 4096, "size_name": "width"}, ["size"]) == "width 4,096"
     assert name_by({"size": 1, "size_name": "tokens of prompt"}, ["size"]) == "1 token of prompt"
+
+
+@pytest.mark.parametrize(
+    ("batch_name", "name", "unit"),
+    [("k", "k = 1,000", "k"), ("experts", "1,000 experts", "experts"), (None, "batch 1,000", "samples per batch")],
+)
+def test_a_second_size_of_a_function_has_its_own_name(batch_name: str | None, name: str, unit: str) -> None:
+    row = {"batch_size": 1000, "batch_name": batch_name, "size_name": "m"}
+    assert name_by(row, ["batch_size"]) == name
+    assert axis_label({**row, "x_axis": "batch_size"}) == unit
+    assert axis_label({**row, "x_axis": "size"}) == "m"
 
 
 def test_several_gpus_and_processes_have_names() -> None:

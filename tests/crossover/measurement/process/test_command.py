@@ -152,6 +152,8 @@ def test_a_users_model_is_the_same_after_the_transfer_as_json(folder: Path) -> N
     values = model_values(model)
     assert (values["origin"], values["table"]["file"]) == ("net.py", "t.csv")
     assert read_own_model(json.loads(json.dumps(values))) == model
+    function = Model(str(folder / "net.py"), "build", takes=("device",), axes=("m", "k"))
+    assert read_own_model(json.loads(json.dumps(model_values(function)))) == function
 
 
 def test_an_output_that_begins_with_a_tilde_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

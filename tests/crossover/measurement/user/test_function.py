@@ -42,7 +42,7 @@ PLAIN_MODEL = Model("mine.py", "build")
 
 
 def cell_of(name: str, size: int = 64, file: Path = TESTS / "plain_functions.py", **axes: Any) -> Cell:
-    model = read_model(f"{file}:{name}", Path(), "test")
+    model = read_model(f"{file}:{name}", Path(), "test", axes.pop("axes", ()))
     return Cell(
         "test",
         "model",
@@ -95,6 +95,25 @@ def test_a_function_is_measured_as_it_stands(
     assert (task.samples_taken, task.samples, task.sample_name) == (None, samples, sample_name)
     answer = task.check()
     assert answer.wrong is answer.unchecked is None
+
+
+@pytest.mark.parametrize("head", ["def build(m, k, device):", "def build(device, *, k=3, m):"])
+def test_two_sizes_are_passed_by_their_names(head: str, tmp_path: Path) -> None:
+    cell = cell_of("build", 7, written(tmp_path, "return lambda: 100 * m + k", head), batch_size=5, axes=("m", "k"))
+    said: list[Any] = []
+    task = UserFunction(cell, said.append).build(cell, {}, CPU)
+    assert task.user_step.run is not None
+    assert task.user_step.run() == 705
+    assert (task.samples, task.sample_name) == (1, "calls")  # since k is no batch
+    assert str(said[-1]["doing"]).endswith("build(m=7, k=5, device='cpu')")
+
+
+def test_axes_that_the_imported_function_lacks_are_one_line(tmp_path: Path) -> None:
+    """A decorator may change the arguments, which are read without running it."""
+    head = "def bound(make):\n    return lambda m, device: make(m, 1, device)\n\n@bound\ndef build(m, k, device):"
+    cell = cell_of("build", file=written(tmp_path, "return lambda: 1", head), axes=("m", "k"))
+    line = error_line(lambda: task_of(cell))
+    assert line.endswith("build(m, device) has no argument k, which `axes` names; name two that it has")
 
 
 WRONG = "return lambda: np.arange(n) * (2.0 if device == 'cpu' else 2.01)"
