@@ -371,3 +371,17 @@ def test_no_labels_overlap(which: str, width: int, request: pytest.FixtureReques
     for axis in ("parameters", "size"):
         opened.choose("over", axis)
         assert opened.page.evaluate(CROWDED) == [[], []], axis
+
+
+def test_a_second_size_of_a_function_has_its_own_name(row: Any, tmp_path: Path, open_page: Open) -> None:
+    names = {"study": "mine", "protocol": "as_published", "size_name": "m", "batch_name": "k", "parameters": None}
+    rows = [
+        row(**names, size=m, batch_size=k, device=device, step_time_s=m * k * 1e-6)
+        for m in (10, 100)
+        for k in (1, 8)
+        for device in ("cpu", "cuda")
+    ]
+    opened = open_page(write_page(pd.DataFrame(rows), tmp_path).path)
+    assert opened.chart.locator("[name=over] option").all_text_contents() == ["m", "k"]
+    assert opened.readout.startswith("At m = ")
+    assert "k = 8: CPU" in opened.readout
