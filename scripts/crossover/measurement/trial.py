@@ -197,7 +197,7 @@ class Trial:
                 **self.surroundings.counts(),
             },
             around=execution.around,
-            before=evict_caches(target) if self.job.cell.protocol == COLD else None,
+            before=evict_caches(target.device, target.synchronise) if self.job.cell.protocol == COLD else None,
         )
 
     def _wait(self) -> None:

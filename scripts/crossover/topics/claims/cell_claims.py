@@ -56,9 +56,10 @@ def _check_payback(form: PaybackWithin, study: str, measurements: pd.DataFrame, 
     step = interval_of_ratio(ratio_of_sides(form.of, form.over, study, measurements)[0], together)
     if step.low is not None and step.low > 1:
         return Finding("never_ahead")
-    steps = payback(*(_run_costs(_ok_trials(measurements, study, side.axes)) for side in (form.of, form.over)), 1.0)
+    of, over = (_run_costs(_ok_trials(measurements, study, side.axes)) for side in (form.of, form.over))
+    steps = payback(of, over, 1.0)
     if steps is None or (step.high is not None and step.high > 1):
-        return Finding("not_faster", steps and steps.mean)
+        return Finding("not_faster", None if steps is None else steps.mean)
     if steps.low is not None and steps.high is None:
         return Finding("outside" if steps.low > form.high else "no_end", steps.mean, steps.low)
     return judge(steps.mean, steps.low, steps.high, form.low or 0.0, form.high)
