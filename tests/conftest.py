@@ -21,8 +21,14 @@ from processes import TESTER, started_by
 
 ROOT = Path(__file__).parents[1]
 
+# Otherwise each of the hundreds of processes that tests start would compile the library's modules.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # With several test processes, the threads of an operation would wait for each other longer than they compute.
 os.environ["OMP_NUM_THREADS"] = "1"
+# The threads of a trial, which has all cores, would keep the other tests' threads from the core they wait for.
+os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
 # Avoid tests that depend on the current speed of this machine.
 settings.register_profile("crossover", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -39,8 +45,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start tests of the workflow first: they take minutes, and would keep one process running after the others."""
-    items.sort(key=lambda item: item.path.parent != ROOT / "tests")
+    """Start tests of the workflow first: they take minutes, and would keep one process running after the others.
+
+    Those on Slurm mostly wait, so the others fill their time.
+    """
+    items.sort(key=lambda item: (item.path.name != "test_slurm.py", item.path.parent != ROOT / "tests"))
 
 
 @pytest.fixture(scope="session", autouse=True)
