@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from crossover.files import atomic_path
-from crossover.machine.code_key import code_of
 from crossover.measurement.process.command import read_job
 from crossover.measurement.process.jobs import TrialJob
 from crossover.tables.columns import Measurement, write_record
@@ -73,7 +72,6 @@ time_s = 1e-3 * cell.size * (50 if disturbed else 1)
 times = {"step_time_s": time_s, "samples_s": [time_s] * 3}
 facts["command"] = job.command
 facts["plan_key"] = job.plan_key
-facts["code_key"] = code_of("trial", cell.workload).key
 started_at = datetime.now(UTC).isoformat()
 with atomic_path(Path(job.output)) as path:
     write_record(Measurement(**axes, **facts, **times, started_at=started_at, hostname=os.uname().nodename), path)

@@ -30,8 +30,7 @@ ROWS = {("disc_depth", 2), ("disc_depth", 3), ("hsf_width", 5), ("hsf_width", 10
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[WorkflowCopy, str]:
     """A workflow whose main job has run with the README's command, and its output."""
     workflow = WorkflowCopy(tmp_path_factory.mktemp("finished") / "workflow")
-    # Each reference takes seconds; refinement with it would depend on this machine's speed.
-    workflow.config(reference=["h100"], effort={**TINY, "refinement": {"bisections": 0, "extra_trials": 0}})
+    workflow.config(reference=["h100"])  # each takes seconds
     return workflow, workflow.run("--resources", "gpu=1")
 
 
@@ -336,7 +335,6 @@ def test_what_snakemakes_users_expect_works_on_a_finished_run(ran: WorkflowCopy)
     for line, shown in (
         ("--summary", "results/report.html"),
         ("--dag", "digraph snakemake_dag"),
-        ("--lint", "in a good condition"),
         ("--dry-run --forcerun analyse_run", "analyse_run"),
         ("--dry-run --forceall --until measure_cell", "measure_cell"),
         ("--dry-run --batch all=1/2", "Nothing to be done"),

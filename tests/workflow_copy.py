@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
 
@@ -29,13 +29,15 @@ TINY = {
     "block_min_s": 0.005,
 }
 """The smallest effort that gives a measurement."""
+UNREFINED = {**TINY, "refinement": {"bisections": 0, "extra_trials": 0}}
 
 
 def copy_workflow(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            # With the compiled modules, but not those that are being written.
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("*.pyc.*"))
         else:
             shutil.copy2(ROOT / part, folder / part)
 
@@ -46,7 +48,7 @@ def write_config(folder: Path, config: Mapping[str, Any], studies: Mapping[str, 
 
 
 class WorkflowCopy:
-    """A copy of the workflow with two tiny studies."""
+    """A copy of the workflow with two tiny studies, which are not refined."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -54,7 +56,7 @@ class WorkflowCopy:
         self.edit("studies/disc_depth", sizes=[2, 3], candidates=None, figures=["times", "speedups"])
         self.edit("studies/hsf_width", sizes=[5, 10], protocols=["as_published"], candidates=None, figures=["times"])
         datasets = {"higgs": {"rows": 500}}
-        self.config(studies=["disc_depth", "hsf_width"], trials=1, devices=["cpu"], effort=TINY, datasets=datasets)
+        self.config(studies=["disc_depth", "hsf_width"], trials=1, devices=["cpu"], effort=UNREFINED, datasets=datasets)
         # Tests must not depend on the load of this machine, nor on how it compares with references.
         self.config(repeat_disturbed=0, reference="none")
         # Probe the roofs in one second instead of half a minute.
@@ -67,7 +69,7 @@ class WorkflowCopy:
             self.set_constant("measurement/roofs", name, value)
 
     @classmethod
-    def copy_of(cls, other: WorkflowCopy, path: Path) -> WorkflowCopy:
+    def copy_of(cls, other: WorkflowCopy, path: Path) -> Self:
         """A copy of this workflow with its results, which a test may change."""
         shutil.copytree(other.path, path)
         workflow = cls.__new__(cls)
@@ -82,10 +84,14 @@ class WorkflowCopy:
         file.write_text(text)
 
     def pretend(self, **config: Any) -> None:
-        """Use stand-in trials, which record when and where they ran, in one study without refinement."""
+        """Use stand-in trials, which record when and where they ran, in one study."""
         shutil.copy2(ROOT / "tests" / "stand_in_trial.py", self.path / "scripts" / "measure_cell.py")
-        effort = {**TINY, "refinement": {"bisections": 0, "extra_trials": 0}}
-        self.config(studies=["disc_depth"], effort=effort, **config)
+        self.start_no_server()
+        self.config(studies=["disc_depth"], **config)
+
+    def start_no_server(self) -> None:
+        """Let no run start a trial server, which would import torch for nothing where trials are not measured."""
+        (self.path / "scripts/crossover/measurement/process/server.py").write_text("")
 
     def notes(self) -> list[dict[str, Any]]:
         files = (self.path / "notes").glob("[!.]*.json")  # not the hidden files that are still being written
