@@ -40,7 +40,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     _check_prices(keys, locate)
     _check_memory_limit(keys, locate)
     _check_effort(effort, locate(("effort",)))
-    studies = tuple(_read_studies(keys, folder, locate))
+    studies = tuple(_with_pairs(study, refinement) for study in _read_studies(keys, folder, locate))
     for name, study in zip(keys.studies, studies, strict=False):
         file = shown_path(study_file(name, folder))
         _check_effort(effort_of(study, effort), file, ", with the run's numbers where the study has none")
@@ -48,6 +48,16 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     config = Configuration(keys, studies, devices, locate(("devices",)), effort, refinement, trials)
     _check_effects(layers, config)
     return config
+
+
+def _with_pairs(study: Study, run: Refinement) -> Study:
+    """The study with the run's pairs to refine, if these are not the default ones and it has none of its own.
+
+    Its main answers are on its pairs.
+    """
+    if study.refinement is None or run.pairs == Refinement().pairs:
+        return study
+    return replace(study, refinement={"pairs": list(run.pairs), **study.refinement})
 
 
 def real_files(options: Mapping[str, Any]) -> list[str]:

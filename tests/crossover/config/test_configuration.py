@@ -32,6 +32,14 @@ def test_config_yaml_has_the_defaults() -> None:
     assert default == read_configuration([(default.devices_from, {})], CONFIG)
 
 
+def test_the_pairs_to_refine_of_a_run_are_those_of_its_studies_without_their_own() -> None:
+    effort = {"refinement": {"pairs": ["plane"]}}
+    first, second = shipped("config", studies=["batch_mlp", "int8_batch"], effort=effort).studies
+    assert [[*study.refinement["pairs"]] for study in (first, second)] == [["plane"], ["variant"]]
+    (as_usual,) = shipped("config", studies=["batch_mlp"]).studies
+    assert "pairs" not in as_usual.refinement
+
+
 def test_full_yaml_has_all_studies_except_rules_of_thumb_and_those_on_generated_rows_or_several_gpus() -> None:
     config = shipped("config", studies=STUDIES)
     without_verdict = {
