@@ -5,7 +5,7 @@ A workload's module has four literal constants, which are read without importing
 - SIZE_NAME: what the size counts, in the plural, such as "layers"
 - SIZE_RANGE: the smallest and the largest size
 - DATASET: the dataset that it reads, a key of `crossover.datasets.MAKERS`, or None
-- PROTOCOLS: the protocols that it offers; `resident` implies `from_host`, `from_pageable` and `each`
+- PROTOCOLS: the protocols that it offers; `resident` implies `from_host`, `from_pageable`, `each` and `cold`
 
 Optional constants:
 

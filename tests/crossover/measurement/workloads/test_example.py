@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from crossover.config import workloads as offered
-from crossover.config.words import COPYING, EACH
+from crossover.config.words import COLD, COPYING, EACH
 from crossover.measurement import workloads
 
 
@@ -27,7 +27,7 @@ def test_the_example_is_a_workload_and_its_own_test_passes(
     monkeypatch.delitem(sys.modules, f"{workloads.__name__}.repeat", raising=False)
     assert offered.known_workloads() == ["repeat"]
     assert offered.workload_traits("repeat") == offered.Traits(
-        "features", (1, 32768), None, ("resident", *COPYING, EACH)
+        "features", (1, 32768), None, ("resident", *COPYING, EACH, COLD)
     )
 
     names: dict[str, Any] = {}
