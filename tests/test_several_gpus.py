@@ -136,4 +136,4 @@ def test_two_processes_of_the_cpu_have_a_crossover_over_one_and_their_links_are_
     assert set(roofs.loc[roofs["device"] == "cpu-2x1", "roof"]) == {"all_reduce"}
     answers = pd.read_parquet(workflow.results / "answers.parquet")
     sentences = answers.loc[answers["kind"] == "communication", "sentence"]
-    assert sentences.str.contains("of a step on 2 CPU processes at batch 64").any()
+    assert sentences.str.contains(r"of a step on 2 CPU processes at batch \d+ and [\d.]+ % at batch 64").all()

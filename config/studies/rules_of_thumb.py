@@ -10,14 +10,20 @@ VOCABULARY, TOKENS = 30522, 128
 
 
 def offload(rows, batch_size, device):
-    """A product with weights that are kept in host memory; for a GPU, weights and batch are copied in each step."""
-    weights, batch = torch.randn(rows, rows), torch.randn(rows, batch_size)
-    if device == "cpu":
-        return Step(run=lambda: weights @ batch, samples=batch_size)
-    weights, batch = weights.pin_memory(), batch.pin_memory()
+    """Eight layers whose weights are kept in host memory, 0.5 GB with 4096 rows, more than caches hold.
+
+    For a GPU, each layer's weights are copied in each step.
+    """
+    layers = [torch.randn(rows, rows) / rows**0.5 for _ in range(8)]
+    batch = torch.randn(rows, batch_size)
+    if device != "cpu":
+        layers = [weights.pin_memory() for weights in layers]
 
     def run():
-        return (weights.to(device, non_blocking=True) @ batch.to(device, non_blocking=True)).cpu()
+        state = batch.to(device)
+        for weights in layers:
+            state = weights.to(device, non_blocking=True) @ state
+        return state.cpu()
 
     return Step(run=run, samples=batch_size)
 
@@ -76,15 +82,16 @@ def int8(features, batch_size, device, variant="fp16"):
     scale = weights.abs().amax(1) / 127
     quantised = (weights / scale[:, None]).round().to(torch.int8)
     rows = max(32, -(-batch_size // 32) * 32)  # CUDA multiplies int8 in blocks of rows, at least 17
+    padding = torch.zeros(rows - batch_size, features, dtype=torch.int8, device=device)
 
     def weight_only():
         return batch @ (quantised.to(torch.float16) * scale[:, None]).T
 
     def dynamic():
         scales = batch.abs().amax(1, keepdim=True) / 127
-        padded = torch.zeros(rows, features, dtype=torch.int8, device=device)
-        padded[:batch_size] = (batch / scales).round().to(torch.int8)
-        return torch._int_mm(padded, quantised.T)[:batch_size] * scales.float() * scale.float()
+        rounded = (batch / scales).round().to(torch.int8)
+        padded = torch.cat([rounded, padding]) if len(padding) else rounded
+        return (torch._int_mm(padded, quantised.T)[:batch_size] * scales.float() * scale.float()).half()
 
     run = {"fp16": lambda: batch @ weights.T, "int8_weights": weight_only, "int8_dynamic": dynamic}[variant]
     return Step(run=run, samples=batch_size)

@@ -41,7 +41,7 @@ LEAST_AREA = 1e-9
 MARGIN = 2.0
 """The least advantage at a point to be added, as a multiple of the error; chosen by simulation."""
 SHORTEST = 0.2
-"""The least distance of a point to be added from a measured one, as a share of their edge."""
+"""The least distance of a point to be added from the significant end of its edge, as a share of the edge."""
 
 NEW_SHARE = 1 / 3
 """Number of points that a stage may add, as a share of those measured."""
@@ -121,7 +121,8 @@ class Plane:
         for corners, area in zip(self.triangles[self.sides == 0].tolist(), self.areas[self.sides == 0], strict=True):
             for one, other in permutations(corners, 2):
                 if self.signs[one] and self.signs[one] != self.signs[other] and self.timed[other]:
-                    share = (abs(self.mean[one]) - self._margin) / abs(self.mean[one] - self.mean[other])
+                    fall = self.signs[one] * (self.mean[one] - self.mean[other])
+                    share = (abs(self.mean[one]) - self._margin) / fall if fall > 0 else 1.0
                     if SHORTEST < share < 1:
                         first, second = self.points[[one, other]].tolist()
                         gains[_point_at(first, second, share, granularity, sizes)] += area

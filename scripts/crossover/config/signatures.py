@@ -110,7 +110,7 @@ def missing_text(name: str, parameters: Signature, arguments: Arguments, is_user
     allowed = FUNCTION_SIGNATURE if DEVICE in arguments.of else SIGNATURE
     may_change = is_users and DEVICE not in arguments.missing
     default = f"give {arguments.missing[0]} a default, or call it batch_size if it is the batch size"
-    if DEVICE in arguments.of:
+    if DEVICE in arguments.of and arguments.of.get("batch_size", "batch_size") in BATCH_NAMES:
         default += ", or name two sizes in `axes`"
     return (
         f"{name}{parameters} needs {', '.join(arguments.missing)}, which Crossover does not pass; allowed: {allowed}; "

@@ -37,10 +37,6 @@ def number(default: Number, description: str, **bounds: float) -> Number:
     return field(default=default, metadata={"description": description, "strict": True, **bounds})
 
 
-EAGER_WARMUP_S = 0.3
-"""Longest minimum warm-up of eager steps on an accelerator, which did not get faster later."""
-
-
 @dataclass(frozen=True)
 class Effort:
     """Limits and tolerances (shares) of a trial's warm-up and timing. The defaults are those of preset `default`.
@@ -53,11 +49,10 @@ class Effort:
     warmup_min_s: float = number(0.2, "Shortest warm-up in seconds.", ge=0, le=LONGEST_S)
     # On an H100, CUDA graphs took 2 to 3 % longer during the first 0.6 s (docs/explanation/measurement.md).
     warmup_accelerator_min_s: float = number(
-        0.7,
-        "Shortest warm-up on an accelerator in seconds, if more than `warmup_min_s`; for eager steps, 0.3 if that is "
-        "less.",
-        ge=0,
-        le=LONGEST_S,
+        0.7, "Shortest warm-up on an accelerator in seconds, if more than `warmup_min_s`.", ge=0, le=LONGEST_S
+    )
+    warmup_eager_min_s: float = number(
+        0.3, "The same for eager steps on an accelerator, if less than `warmup_accelerator_min_s`.", ge=0, le=LONGEST_S
     )
     warmup_long_s: float = number(
         0.5,
@@ -107,7 +102,7 @@ class Effort:
             return self
         min_s = min(self.warmup_accelerator_min_s, self.warmup_max_s)
         if execution == EXECUTIONS[0]:
-            min_s = min(min_s, EAGER_WARMUP_S)
+            min_s = min(min_s, self.warmup_eager_min_s)
         return replace(self, warmup_min_s=max(self.warmup_min_s, min_s), warmup_long_s=max(self.warmup_long_s, min_s))
 
 

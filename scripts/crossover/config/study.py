@@ -219,7 +219,8 @@ class StudyFile:
         description="What a step includes. `resident` keeps the data on the device. `as_published` does what the "
         "source does. `loaded` takes each batch from the Dataset or loader that a `model` gives. `from_host` copies a "
         "batch from pinned host memory to the accelerator and the results back; `from_pageable` does so from pageable "
-        "memory. Several GPUs share a batch; in `each`, every one takes a batch, and times are for one batch.",
+        "memory. Several GPUs share a batch; in `each`, every one takes a batch, and times are for one batch. `cold` "
+        "times single calls on resident data, before each of which the caches are evicted.",
     )
     precisions: Several[Precision] = Field(
         default=("fp32",),

@@ -208,13 +208,14 @@ def _axes_of(given: Mapping[str, Any], locate: Locator) -> Mapping[str, Any]:
         return {}
     problem = None
     if not isinstance(axes, Mapping) or len(axes) != 2 or not all(isinstance(name, str) for name in axes):
-        problem = f"{shown_value(axes)} is not allowed; allowed: two sizes, such as {{m: [64, 256], k: [1, 8]}}"
-    elif both := [key for key in ("sizes", "batch_sizes") if given.get(key) is not None]:
-        problem = f"given together with {listed(both)}; allowed: one of them"
+        named = listed([*map(str, axes)]) if isinstance(axes, Mapping) else shown_value(axes)
+        problem = f"given: {named or 'nothing'}; allowed: two sizes, such as {{m: [64, 256], k: [1, 8]}}"
+    elif any(given.get(key) is not None for key in ("sizes", "batch_sizes")):
+        problem = "given together with sizes or batch sizes; allowed: one of them"
     elif not isinstance(given.get("model"), str):
         problem = "given, but only a function as `model` has arguments; allowed: sizes and batch_sizes"
     elif no_sizes := [*{*axes} & {*FUNCTION_ARGUMENTS[1:]}, *{next(iter(axes))} & {*BATCH_NAMES}]:
-        problem = f"{listed(no_sizes)} is no size; allowed: other arguments, and the batch size as the second one"
+        problem = f"{listed(no_sizes)} cannot be a size; allowed: other arguments, and a batch size as the second one"
     if problem:
         raise UserError(f"{locate(('axes',))}: axes: {problem}")
     return axes
@@ -296,6 +297,8 @@ def _problems(study: Study, datasets: Datasets) -> Iterator[str]:
     workloads = known_workloads()
     if study.workload not in workloads and study.user_model is None:
         yield f"workload: '{study.workload}' is unknown; {allowed_names(study.workload, workloads)}"
+    if study.latency_steps and COLD in study.protocols:
+        yield f"latency_steps: {study.latency_steps}, but calls with protocol {COLD} are latencies already; allowed: 0"
     if (study.latency_mistakes or "latency" in study.figures) and not study.latency_steps:
         yield f"latency_steps: 0, but the study measures latency; allowed: at least {LATENCY_STEPS_MIN}"
     if study.largest_batch and not study.timed:

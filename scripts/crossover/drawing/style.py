@@ -35,7 +35,7 @@ PUBLISHED_MARKERS = ("D", "^", "v", "s")
 CPU_SIDE_COLOUR = "#56B4E9"
 """The CPU on fewer than all cores."""
 GROUP_COLOURS = ("#CC79A7", "#882255", "#E69F00")
-"""Two, four and more GPUs."""
+"""Two, four and more GPUs, or processes on the CPU."""
 PALETTE = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#111111", "#0072B2", "#D55E00")
 """Colours of lines that differ in more than their device; the colours of devices come last."""
 PART_COLOURS = {
@@ -114,7 +114,7 @@ def blank_figure(title: str, sentence: str) -> Figure:
 def side_look(device: str) -> tuple[str, str]:
     """Colour and dashes of a device."""
     threads, ranks = threads_of_side(device), ranks_of_side(device)
-    if threads is None and ranks > 1:
+    if ranks > 1:
         rank = min(ranks.bit_length() - 2, 2)
         return GROUP_COLOURS[rank], ("--", "-.", ":")[rank]
     if threads is None:

@@ -151,6 +151,8 @@ class Trial:
         limits = (job.time_limit_s, ran_s, later_steps, job.cell.protocol in LOADING, calls)
         effort = job.effort.on(job.cell.device, job.cell.execution)
         timed, self.flags = time_steps(self.timed_step, task.cycle_steps, effort, watch, *limits)
+        if calls:
+            self.watch = watch = replace(watch, before=None)  # frees the memory of what evicts the caches
         samples = timed.pop("samples") / timed["timed_steps"]
         timed["samples_per_step"] = (task.samples or job.cell.batch_size) if task.samples_taken is None else samples
         timed["sample_name"] = task.sample_name
@@ -267,7 +269,7 @@ class Trial:
             "remedies": (has_model and has_remedies, self._remedies),
         }
         if self.job.cell.protocol == COLD:  # these time further steps, which are not cold
-            passes = {name: passes[name] for name in passes if name not in ("latencies", "profile", "remedies")}
+            passes = {name: passes[name] for name in passes if name not in ("latencies", "remedies")}
         return {name: measure for name, (is_due, measure) in passes.items() if is_due}
 
     def row(self) -> Columns:
@@ -344,6 +346,8 @@ class Trial:
             if self.task.is_function and target.device.type in PROFILED:
                 self.wrong = f"the function ran nothing on {target.device.type}; it must use its argument `device`"
             return {}
+        if self.job.cell.protocol == COLD:  # the profiled steps are not
+            return {"kernels_per_step": profile.kernels}
         return {
             "device_busy_s": profile.busy_s,
             "device_work_s": profile.work_s,

@@ -174,7 +174,7 @@ def _side(name: str, answer: Crossover) -> dict[str, str]:
     if name == "inconclusive":
         return {"side": name, "label": "…"}
     if number := re.fullmatch(r"(\d+) GPUs?", name):
-        return {"side": "gpu" if number[1] == "1" else f"gpus-{number[1]}", "label": name}
+        return {"side": {"1": "gpu", "2": "gpus-2", "4": "gpus-4"}.get(number[1], "gpus-more"), "label": name}
     device = _device_in(name)
     if _device_in(answer.winner) != _device_in(answer.loser):
         return {"side": device.lower(), "label": device}

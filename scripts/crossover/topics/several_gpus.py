@@ -47,10 +47,12 @@ class Communication(Answer):
 
     def details(self) -> list[str]:
         links = [] if self.links_s is None else [f"the links alone need {seconds_text(self.links_s)}"]
-        interval = confidence_text(self.share_low, self.share_high, "share")
-        if self.end is not None:
-            interval = [f"at {self.place}: {text}" for text in interval]
-        return [*interval, f"without it, {number_text(self.gain)}x faster", *links]
+        first, *others = [
+            *confidence_text(self.share_low, self.share_high, "share"),
+            f"without it, {number_text(self.gain)}x faster",
+            *links,
+        ]
+        return [first if self.end is None else f"at {self.place}: {first}", *others]
 
 
 def communication_answers(tables: RunTables, x_axis: str) -> list[Communication]:

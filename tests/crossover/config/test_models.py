@@ -224,25 +224,25 @@ class TestStudies:
         [
             (
                 {"axes": {"m": [1]}},
-                "axes: {'m': [1]} is not allowed; allowed: two sizes, such as {m",
+                "axes: given: m; allowed: two sizes, such as {m",
             ),
             (
                 {"axes": {"m": [1], "k": [2], "q": [3]}},
-                "axes: {'m': [1], 'k': [2], 'q': [3]} is not",
+                "axes: given: m, k and q",
             ),
             (
                 {"axes": [1, 2]},
-                "axes: [1, 2] is not allowed; allowed: two sizes, such as {m: [64, 2",
+                "axes: given: [1, 2]; allowed: two sizes, such as {m: [64, 2",
             ),
             ({"axes": {"m": [1], "k": [0]}}, "axes.k.0: 0 is not allowed; allowed: greater than or"),
             ({"axes": {"m": [1], "k": ["a"]}}, "axes.k.0: 'a' is not allowed; allowed: a valid int"),
-            ({"sizes": [1]}, "axes: given together with sizes; allowed: one of them"),
-            ({"batch_sizes": [1]}, "axes: given together with batch_sizes; allowed: one of them"),
+            ({"sizes": [1]}, "axes: given together with sizes or batch sizes; allowed: one of them"),
+            ({"batch_sizes": [1]}, "axes: given together with sizes or batch sizes; allowed: one of them"),
             (
                 {"axes": {"m": [1], "device": [2]}},
-                "axes: device is no size; allowed: other arguments",
+                "axes: device cannot be a size; allowed: other arguments",
             ),
-            ({"axes": {"batch_size": [1], "m": [2]}}, "axes: batch_size is no size; allowed: other"),
+            ({"axes": {"batch_size": [1], "m": [2]}}, "axes: batch_size cannot be a size; allowed: other"),
             (
                 {"axes": {"m": [1], "q": [2]}},
                 "net.py: line 1: build(m, k, device) has no argument q, which `axes` names; name two that it has",

@@ -1,4 +1,4 @@
-"""Single calls that find neither their data nor their code in a cache, as a call from outside of a hot loop does."""
+"""Single calls that do not find their data in a cache, as a call from outside of a hot loop."""
 
 from __future__ import annotations
 

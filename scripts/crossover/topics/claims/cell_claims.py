@@ -58,10 +58,12 @@ def _check_payback(form: PaybackWithin, study: str, measurements: pd.DataFrame, 
         return Finding("never_ahead")
     of, over = (_run_costs(_ok_trials(measurements, study, side.axes)) for side in (form.of, form.over))
     steps = payback(of, over, 1.0)
+    if steps and steps.low is not None and steps.low > form.high:
+        return Finding("outside", steps.mean, steps.low, steps.high)
     if steps is None or (step.high is not None and step.high > 1):
         return Finding("not_faster", None if steps is None else steps.mean)
     if steps.low is not None and steps.high is None:
-        return Finding("outside" if steps.low > form.high else "no_end", steps.mean, steps.low)
+        return Finding("no_end", steps.mean, steps.low)
     return judge(steps.mean, steps.low, steps.high, form.low or 0.0, form.high)
 
 
