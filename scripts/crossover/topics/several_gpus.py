@@ -47,12 +47,11 @@ class Communication(Answer):
 
     def details(self) -> list[str]:
         links = [] if self.links_s is None else [f"the links alone need {seconds_text(self.links_s)}"]
-        first, *others = [
-            *confidence_text(self.share_low, self.share_high, "share"),
-            f"without it, {number_text(self.gain)}x faster",
-            *links,
-        ]
-        return [first if self.end is None else f"at {self.place}: {first}", *others]
+        interval = confidence_text(self.share_low, self.share_high, "share")
+        notes = [*interval, f"without it, {number_text(self.gain)}x faster", *links]
+        if self.end is not None:
+            notes[0] = f"at {self.place}: {notes[0]}"
+        return notes
 
 
 def communication_answers(tables: RunTables, x_axis: str) -> list[Communication]:
