@@ -60,6 +60,14 @@ def test_points_are_added_between_different_signs_and_nowhere_else() -> None:
     assert plane([1] * 9).between() == plane([0] * 9).between() == []
 
 
+def test_no_point_is_added_towards_a_larger_advantage_or_an_equal_one() -> None:
+    """At (100, 10), |L| is 2.5 or 1 and undecided, for lack of trials; elsewhere it is 1."""
+    for undecided in (2.5, 1.0):
+        signs, mean = [1] * 9, np.ones(9)
+        signs[4], mean[4] = 0, undecided
+        assert plane(signs, mean=mean, certainty=np.full(9, 10.0)).between() == []
+
+
 def test_more_trials_go_where_they_are_expected_to_decide() -> None:
     made = plane([1, 0, 0, 1, 1, 1, 1, 1, 1], certainty=np.array([2, 0.7, 0.2, *[2] * 6]))
     assert made.undecided(8) == [(10, 10)]  # 0.7 x sqrt(8 / 3) is above 1

@@ -112,6 +112,7 @@ def test_a_study_may_change_the_effort_but_not_raise_its_caps(
         ("cuda", "eager", Effort(warmup_accelerator_min_s=0.1), 0.2),
         ("cuda", "cuda-graph", Effort(warmup_accelerator_min_s=2.0, warmup_max_s=1.0), 1.0),
         ("cuda", "eager", Effort(warmup_min_s=3.0), 3.0),
+        ("cuda", "eager", Effort(warmup_eager_min_s=0.5), 0.5),
     ],
 )
 def test_an_accelerator_warms_up_longer_and_what_it_replays_longest(

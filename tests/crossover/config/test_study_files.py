@@ -50,6 +50,10 @@ def test_a_study_may_change_numbers_of_the_run(folder: Any) -> None:
             {"figures": ["speedup"]},
             "figures.0: 'speedup' is not allowed; allowed: 'comparison', 'energy', ",
         ),
+        (
+            {"latency_steps": 400, "protocols": ["cold"]},
+            "latency_steps: 400, but calls with protocol cold are latencies already; allowed: 0",
+        ),
         ({"figures": ["latency"]}, "latency_steps: 0, but the study measures latency; allowed: at least 368"),
         ({"effort": {"warmup_max_s": 0.1}}, "effort.warmup_min_s: 0.2 is more than effort.warmup_max_s, 0.1, with the"),
         (

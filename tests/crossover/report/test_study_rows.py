@@ -116,6 +116,7 @@ def test_a_bar_of_several_gpus_tells_them_from_one() -> None:
     assert sides == ["gpu", "inconclusive", "gpus-2"]
     sides = [part["side"] for part in bar_of(answer(winner="4 GPUs", loser="2 GPUs"))]
     assert sides == ["gpus-2", "inconclusive", "gpus-4"]
+    assert bar_of(answer(winner="8 GPUs", loser="1 GPU"))[-1]["side"] == "gpus-more"
 
 
 @pytest.mark.parametrize(
