@@ -12,6 +12,7 @@ from pathlib import Path
 
 from crossover.config.studies import PRESETS
 from crossover.config.study import LEAST_OF_MAP
+from crossover.errors import UserError
 from crossover.files import atomic_path
 from crossover.thresholds import read_thresholds
 
@@ -20,7 +21,10 @@ SHORT = "warmup_accelerator_min_s: 0.3, timed_max_s: 0.2"
 
 
 def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]], list[str]]) -> int:
-    """Run a benchmark and copy its thresholds; returns the exit status. `build_command` is that of `crossover`."""
+    """Run a benchmark and copy its thresholds; returns the exit status. `build_command` is that of `crossover`.
+
+    Raises UserError for wrong options, before the run.
+    """
     parser = argparse.ArgumentParser("crossover calibrate", allow_abbrev=False, description=__doc__)
     parser.add_argument("name", metavar="FILE.py:FUNCTION", help="the function or model to measure")
     parser.add_argument("--minutes", default="5", help="time that the run should take; default 5")
@@ -36,14 +40,14 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
     parser.epilog = "Other options, such as --sizes, are those of `crossover`."
     own, others = parser.parse_known_args(arguments)
     if "--" in arguments:
-        parser.error("-- and options of Snakemake; allowed: options of crossover, such as --sizes 64,256")
+        raise UserError("-- and options of Snakemake; allowed: options of crossover, such as --sizes 64,256")
     batches = own.batch_sizes.count(",") + 1 if own.batch_sizes else 0
     if any(values.count(",") + 1 < LEAST_OF_MAP for values in re.findall(r"\[[^]]*\]", own.axes or "")):
-        parser.error(f"--axes {own.axes}; allowed: three or more values of each")
+        raise UserError(f"--axes {own.axes}; allowed: three or more values of each")
     if 0 < batches < LEAST_OF_MAP:
-        parser.error(f"--batch-sizes {own.batch_sizes}; allowed: three or more, or none for the size alone")
+        raise UserError(f"--batch-sizes {own.batch_sizes}; allowed: three or more, or none for the size alone")
     if own.output.is_dir() or not own.output.absolute().parent.is_dir():
-        parser.error(f"--output {own.output}: not a file in an existing folder; give such a file")
+        raise UserError(f"--output {own.output}: not a file in an existing folder; give such a file")
     options = [own.name, f"--minutes={own.minutes}", "--results", own.results]
     options += ["--batch-sizes", own.batch_sizes] if batches else []
     options += ["--axes", own.axes] if own.axes else []

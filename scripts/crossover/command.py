@@ -213,6 +213,7 @@ def main() -> None:
     if sys.argv[1:2] == ["calibrate"]:
         from crossover.calibrate import calibrate  # needs pydantic
 
-        sys.exit(calibrate(sys.argv[2:], shown_command))
+        with one_line_errors():
+            sys.exit(calibrate(sys.argv[2:], shown_command))
     command = shown_command(sys.argv[1:])
     os.execv(sys.executable, [sys.executable, *command])  # so that Snakemake receives signals
