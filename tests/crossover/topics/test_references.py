@@ -15,6 +15,7 @@ from crossover.compare.pairings import Pairing
 from crossover.tables.columns import COLUMNS
 from crossover.tables.reference_files import Facts, Reference
 from crossover.tables.run_tables import table_of
+from crossover.topics.references import table
 from crossover.topics.references.prediction import probed_slowdowns, spread_of
 from crossover.topics.references.table import compared_with_references
 
@@ -25,10 +26,10 @@ CPU_S = {"here": (4.0, 4.0), "h100": (2.0, 2.0)}
 
 
 @pytest.fixture
-def compared(row: Row) -> Callable[..., tuple[pd.DataFrame, Pairing, pd.DataFrame]]:
+def compared(row: Row) -> Callable[..., tuple[Any, ...]]:
     """The ratios, the only pairing and the predicted cells, beside a reference with further trials of its GPU."""
 
-    def compare(*added: Mapping[str, Any], **more: Any) -> tuple[pd.DataFrame, Pairing, pd.DataFrame]:
+    def compare(*added: Mapping[str, Any], **more: Any) -> tuple[Any, ...]:
         times_s = {("here", "cpu"): CPU_S["here"], ("h100", "cpu"): CPU_S["h100"], ("h100", "cuda"): (1.0, 1.0)}
         rows = [
             row(machine=machine, device=device, size=size, step_time_s=time_s * 1.01 ** (trial - 2), trial=trial)
@@ -42,8 +43,8 @@ def compared(row: Row) -> Callable[..., tuple[pd.DataFrame, Pairing, pd.DataFram
         graphs = [row(machine="h100", device="cuda", execution="cuda-graph", **each) for each in added]
         reference = Reference(FACTS, pd.concat([there, pd.DataFrame(graphs, columns=list(COLUMNS))]))
         x_axes = {str(trials["study"].iloc[0]): "size"}
-        ratios, (pair,), cells = compared_with_references(here, there, x_axes, means_of(trials), [reference])
-        return ratios, pair, cells
+        ratios, pairs, cells = compared_with_references(here, there, x_axes, means_of(trials), [reference])
+        return ratios, *pairs, cells
 
     return compare
 
@@ -90,6 +91,15 @@ def test_without_a_graph_the_profile_gives_the_devices_part_and_without_both_it_
     device = busy_s or 0.0
     expected = deviation(*((device + 2**power * (1 - device)) / seconds for power in others))
     assert [*pair.prediction.deviation.values()] == pytest.approx([expected] * 2, rel=1e-3)
+
+
+def test_nothing_is_predicted_beside_a_cpu_that_others_slow_down(
+    compared: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "MOST_SLOWDOWN", 1.9)
+    ratios, cells = compared()
+    assert ratios["contender"].tolist() == ["h100"] * 2
+    assert cells.empty
 
 
 def test_no_part_of_the_device_is_longer_than_the_step(compared: Any) -> None:

@@ -72,9 +72,10 @@ def compared_with_references(
     of_references = {reference.facts.name: reference.trials for reference in references}
     pairs, ratios, cells = [], [measured[measured["contender"] == measured["machine"]]], []
     for pairing in across:
-        if pairing.contender == pairing.device:
-            machine = str(pairing.series["machine"])
-            pairs.append(predicted(pairing, slowdowns.get(machine, 1.0), of_references[machine], prices))
+        machine = str(pairing.series["machine"])
+        slowdown = slowdowns.get(machine, 1.0)
+        if pairing.contender == pairing.device and 1 / MOST_SLOWDOWN <= slowdown <= MOST_SLOWDOWN:
+            pairs.append(predicted(pairing, slowdown, of_references[machine], prices))
             of_pair, of_cells = ratios_and_cells(pairs[-1], means, prices)
             ratios.append(of_pair)
             cells.append(of_cells)
@@ -101,6 +102,9 @@ def host_spread(execution: str) -> float:
     """Standard deviation of ln(step time) between hosts of a kind, as for EAGER_SPREAD."""
     return GRAPH_SPREAD if execution == "cuda-graph" else EAGER_SPREAD
 
+
+MOST_SLOWDOWN = 20.0
+"""Slowdown of this CPU above which nothing is predicted, since it is rather other programs that take the CPU."""
 
 SMALL_SPEEDUP = 1.5
 """Speed-up over the CPU below which a step on the GPU counts as bound by the host."""
