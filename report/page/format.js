@@ -8,6 +8,7 @@
   const LONG_TIMES = [[2 * YEAR_S, YEAR_S, "years"], [2 * DAY_S, DAY_S, "days"], [HOUR_S, HOUR_S, "h"], [0, 60, "min"]];
   const TIMES = [[1e-6, "µs"], [1e-3, "ms"], [1, "s"]];
   const BYTES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
+  const QUANTITIES = ["width", "depth"];
   const COUNTS = [[1e9, " billion", 1e9], [1e6, " million", 1e6], [1e4, " k", 1e3]];
 
   const whole = (value) => WHOLE.format(value);
@@ -49,9 +50,9 @@
     return scaled && scaled < texts.length ? texts.map((text) => withUnit(text, unit)) : texts;
   }
 
-  // "64 neurons", "n = 64".
+  // "64 neurons", "n = 64", "width 64".
   function withUnit(text, unit) {
-    return unit?.length === 1 ? `${unit} = ${text}` : `${text} ${unit}`;
+    return unit?.length === 1 ? `${unit} = ${text}` : QUANTITIES.includes(unit) ? `${unit} ${text}` : `${text} ${unit}`;
   }
 
   page.format = { number, whole, seconds, bytes, rate, place, places, withUnit };

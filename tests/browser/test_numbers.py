@@ -40,3 +40,11 @@ def test_positions_have_the_same_format_in_python_and_on_the_page(run: Page, ope
     script = "([values, unit]) => values.map((value) => Crossover.format.place(value, unit))"
     texts = open_page(run.path).page.evaluate(script, [values(), unit])
     assert texts == [text.place_text(value, unit) for value in values()]
+
+
+def test_units_are_added_in_python_as_on_the_page(run: Page, open_page: Open) -> None:
+    units = ["neurons", "n", *text.QUANTITIES]
+    texts = open_page(run.path).page.evaluate(
+        "(units) => units.map((unit) => Crossover.format.withUnit('64', unit))", units
+    )
+    assert texts == [text.with_unit("64", unit) for unit in units]
