@@ -74,6 +74,13 @@ def startups_of(measurements: pd.DataFrame) -> Floats:
     return startups_s
 
 
+def run_costs(trials: pd.DataFrame) -> RunCosts:
+    """The costs of the trials of a cell whose start-up is known."""
+    startups_s, steps_s = startups_of(trials), numbers_of(trials["step_time_s"])
+    is_known = ~np.isnan(startups_s)
+    return RunCosts(startups_s[is_known].tolist(), steps_s[is_known].tolist())
+
+
 def payback(contender: RunCosts, baseline: RunCosts, sign: float) -> Interval | None:
     """Number of steps after which the side with the faster steps is ahead in total time, with its 95 % interval.
 

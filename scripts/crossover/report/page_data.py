@@ -13,7 +13,7 @@ import pandas as pd
 
 from crossover.compare.intervals import ENDS, ONE_TRIAL_LEAD, t_quantile
 from crossover.compare.pairings import REFERENCE
-from crossover.compare.payback import RunCosts, startups_of
+from crossover.compare.payback import run_costs
 from crossover.compare.ratios import sign_of
 from crossover.config.published_rows import PLACES
 from crossover.config.statuses import STATUSES
@@ -203,12 +203,12 @@ def _jobs(tables: RunTables) -> list[list[Any] | None]:
     has None.
     """
     ok = tables.measurements[tables.measurements["status"] == "ok"]
-    ok = ok.assign(startup_s=startups_of(ok)).dropna(subset=["startup_s", "step_time_s"])
     jobs = {}
     for key, rows in ok.groupby(CELL_AXES, dropna=False):
-        job = RunCosts(rows["startup_s"].astype(float).tolist(), rows["step_time_s"].astype(float).tolist())
-        covariances = job.covariances() if len(rows) > 1 else [None] * 3
-        jobs[key] = plain([job.startup_s, job.step_s, *covariances, len(rows)])
+        job = run_costs(rows)
+        if trials := len(job.steps_s):
+            covariances = job.covariances() if trials > 1 else [None] * 3
+            jobs[key] = plain([job.startup_s, job.step_s, *covariances, trials])
     return [jobs.get(key) for key in tables.cells[CELL_AXES].itertuples(index=False, name=None)]
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossover.compare.cells import numbers_of
 from crossover.compare.intervals import INCONCLUSIVE, RESOLUTIONS, Interval, SampleMean, paired_ratio
-from crossover.compare.payback import RunCosts, payback, startups_of
+from crossover.compare.payback import payback, run_costs
 from crossover.config.claim_forms import PaybackWithin, RatioWithin, SameQuality, Side
 from crossover.config.study import steps_of_run
 from crossover.config.words import BASELINE
@@ -56,7 +55,9 @@ def _check_payback(form: PaybackWithin, study: str, measurements: pd.DataFrame, 
     step = interval_of_ratio(ratio_of_sides(form.of, form.over, study, measurements)[0], together)
     if step.low is not None and step.low > 1:
         return Finding("never_ahead")
-    of, over = (_run_costs(_ok_trials(measurements, study, side.axes)) for side in (form.of, form.over))
+    of, over = (run_costs(_ok_trials(measurements, study, side.axes)) for side in (form.of, form.over))
+    if not (of.startups_s and over.startups_s):
+        raise NoFindingError("not_measured", "start-up")
     steps = payback(of, over, 1.0)
     if steps and steps.low is not None and steps.low > form.high:
         return Finding("outside", steps.mean, steps.low, steps.high)
@@ -65,14 +66,6 @@ def _check_payback(form: PaybackWithin, study: str, measurements: pd.DataFrame, 
     if steps.low is not None and steps.high is None:
         return Finding("no_end", steps.mean, steps.low)
     return judge(steps.mean, steps.low, steps.high, form.low or 0.0, form.high)
-
-
-def _run_costs(trials: pd.DataFrame) -> RunCosts:
-    startups_s, steps_s = startups_of(trials), numbers_of(trials["step_time_s"])
-    is_known = ~np.isnan(startups_s)
-    if not is_known.any():
-        raise NoFindingError("not_measured", "start-up")
-    return RunCosts(startups_s[is_known].tolist(), steps_s[is_known].tolist())
 
 
 def judge_ratio(form: RatioWithin, ratio: SampleMean | Interval, trials: int, together: int) -> Finding:
