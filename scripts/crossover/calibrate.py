@@ -16,8 +16,8 @@ from crossover.errors import UserError
 from crossover.files import atomic_path
 from crossover.thresholds import read_thresholds
 
-SHORT = "warmup_accelerator_min_s: 0.3, timed_max_s: 0.2"
-"""Changes of the default effort: within a given time, many trials tell more than long ones, since trials differ."""
+SHORT = "timed_max_s: 0.2"
+"""Change of the default effort: within a given time, many trials tell more than long ones, since trials differ."""
 
 
 def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]], list[str]]) -> int:

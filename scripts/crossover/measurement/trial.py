@@ -258,18 +258,17 @@ class Trial:
         first, has_model = self.job.trial == 1, not self.task.is_function
         longest_s = LONGEST_STEP_S if first else LONGEST_TWICE_S
         has_remedies = self.job.trial <= TRIALS_WITH_REMEDIES and self.columns["step_time_s"] < longest_s
+        is_cold = self.job.cell.protocol == COLD  # latencies and remedies time further steps, which are not
         passes: dict[str, tuple[bool, Callable[[], Columns]]] = {
-            "latencies": (self.job.latency_steps > 0, self._latencies),
+            "latencies": (self.job.latency_steps > 0 and not is_cold, self._latencies),
             "numerical check": (first, self._check),
             "memory pass": (first, self._memory),
             "memory split": (first and has_model and self.job.cell.execution == "eager", self._memory_parts),
             "profile": (first, self._profile),
             "count of operations": (first and has_model, self._count),
             # The last pass, since it changes the weights and keeps memory.
-            "remedies": (has_model and has_remedies, self._remedies),
+            "remedies": (has_model and has_remedies and not is_cold, self._remedies),
         }
-        if self.job.cell.protocol == COLD:  # these time further steps, which are not cold
-            passes = {name: passes[name] for name in passes if name not in ("latencies", "remedies")}
         return {name: measure for name, (is_due, measure) in passes.items() if is_due}
 
     def row(self) -> Columns:

@@ -213,7 +213,7 @@ def _study(
 ) -> dict[str, Any]:
     """The templates' variables of a study; `common` are the caveats that the report states once."""
     answers = [answer for answer in answers if answer.study == name]
-    causes = [answer for answer in answers if answer.kind == "bottleneck" or _is_main_communication(answer)]
+    causes = [one for one in answers if one.kind == "bottleneck" or (one.kind == "communication" and one.main)]
     others = _busy_said_once([answer for answer in answers if answer not in causes])
     doubted = [answer for answer in (*others, *causes) if answer.is_doubted]
     paybacks = [answer for answer in others if answer.main and answer.kind == "payback"]
@@ -289,10 +289,6 @@ def _strip(claim: Mapping[str, Any]) -> dict[str, float | None] | None:
     length = (high - low) or 1
     positions = {name: STRIP_MARGIN + (1 - 2 * STRIP_MARGIN) * (value - low) / length for name, value in scaled.items()}
     return {name: positions.get(name) for name in names}
-
-
-def _is_main_communication(answer: Answer) -> bool:
-    return answer.main and answer.kind == "communication"
 
 
 def _why(tables: RunTables, answers: Sequence[Answer]) -> dict[str, Any] | None:
