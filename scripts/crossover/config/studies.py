@@ -153,7 +153,7 @@ class Refinement:
     first_trials: int = number(
         3,
         "Number of initial trials of every size. The remaining `trials` go to the sizes on which a crossover depends, "
-        "and to those where the faster side is undecided.",
+        "to those where the faster side is undecided, and to the cells of inconclusive claims about ratios.",
         ge=1,
         le=MOST_TRIALS,
     )

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from crossover.config.claim_forms import RatioWithin
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.studies import Cell, Refinement
 from crossover.config.study import Study
@@ -22,12 +23,31 @@ def refinement_on(
 ) -> Refinement | None:
     """A study's refinement, for the pairs that exist on the run's devices; None if the study is not refined.
 
-    Without an accelerator, `device` becomes the pair with a reference, if there are any.
+    Without an accelerator, `device` becomes the pair with a reference, if there are any. Without a pair, the cells of
+    claims about ratios are refined.
     """
     over_cores = study.x_axis == CPU_THREADS
-    if study.refinement is None or not study.timed or len(study.points) < (1 if over_cores else 2):
+    if study.refinement is None or not study.timed:
         return None
     refinement = replace(run, **study.refinement)
+    pairs = _pairs_on(study, devices, refinement, has_references) if over_cores or len(study.points) > 1 else ()
+    if pairs:
+        return replace(refinement, pairs=pairs)
+    claims = _claims_ratio_of(study, study.devices_among(devices))
+    return replace(refinement, pairs=(), bisections=0, doublings=0) if claims else None
+
+
+def _claims_ratio_of(study: Study, devices: Sequence[str]) -> bool:
+    """Whether a claim is about a ratio of two sides that these devices measure."""
+    forms = (claim.form for claim in study.claims)
+    sides = ((form.of.axes, form.over.axes) for form in forms if isinstance(form, RatioWithin))
+    return any(all(axes.get("device") in {None, *devices} for axes in both) for both in sides)
+
+
+def _pairs_on(
+    study: Study, devices: Sequence[str], refinement: Refinement, has_references: bool
+) -> tuple[Any, ...]:
+    over_cores = study.x_axis == CPU_THREADS
     sides = study.devices_among(devices)
     alone = [side for side in sides if ranks_of_side(side) == 1]
     on_both = BASELINE in alone and len(alone) > 1
@@ -45,7 +65,7 @@ def refinement_on(
     is_alone = BASELINE in sides and all(map(is_cpu, sides)) and study.user_model is None and not over_cores
     if is_alone and has_references and "device" in refinement.pairs and asks_for_crossovers(study.figures):
         pairs += ("reference",)
-    return replace(refinement, pairs=pairs) if pairs else None
+    return pairs
 
 
 def _with_others(plain: str, values: Sequence[str]) -> bool:

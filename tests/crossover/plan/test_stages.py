@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crossover.config.studies import Cell, Refinement
-from crossover.config.study import Study
+from crossover.config.study import Study, study_of
 from crossover.plan.stages import (
     planned_trials,
     refinement_on,
@@ -71,6 +71,23 @@ def test_stages_end_with_the_last_one_even_if_an_earlier_run_had_more(
 def test_there_are_no_stages_without_a_crossover_to_refine(study: Study) -> None:
     assert stages_of(refinement_on(study, BOTH, replace(ALL, pairs=("device", "execution"))), 8) == 0
     assert [stages_of(refinement_on(study, (device,), RUN), 8) for device in BOTH] == [0, 0]
+
+
+CLAIM = {
+    "statement": "A statement",
+    "published": 1,
+    "ratio_below": {"metric": "step_time_s", "of": {"device": "cuda"}, "over": {"precision": "fp32"}, "limit": 1},
+}
+
+
+@pytest.mark.parametrize(("devices", "stages"), [(BOTH, 2), (("cuda",), 2), (("cpu",), 0)])
+def test_without_a_pair_the_cells_of_a_claim_about_measured_sides_are_refined(
+    devices: tuple[str, ...], stages: int
+) -> None:
+    claims = study_of({**asdict(STUDY), "claims": [CLAIM]}).claims
+    refined = refinement_on(replace(STUDY, sizes=(10,), claims=claims), devices, RUN)
+    assert stages_of(refined, 8) == stages
+    assert refined is None or (refined.pairs, refined.trials_of_stages(8)) == ((), (8, 11))
 
 
 @pytest.mark.parametrize(
