@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,9 +37,14 @@ SHOWN = ["study", "protocol", "batch_size", "precision", "execution"]
 
 
 def read_machine(folder: Path) -> Reference:
-    """A reference, or a finished run on a machine with a GPU, which is exported to a temporary folder."""
+    """A reference, or a finished run on a machine with a GPU, which is exported to a temporary folder.
+
+    It is named after its folder, since references that replace one another have the same name.
+    """
     if not (folder / "measurements.parquet").is_file():
-        return read_reference(folder)
+        reference, name = read_reference(folder), folder.resolve().name
+        facts, trials = replace(reference.facts, name=name), reference.trials.assign(machine=name)
+        return replace(reference, facts=facts, trials=trials)
     tables = [pd.read_parquet(folder / f"{name}.parquet") for name in ("measurements", "roofs")]
     with TemporaryDirectory() as temporary:
         return write_reference(tables[0], folder.resolve().name, None, Path(temporary), tables[1])
@@ -53,6 +59,8 @@ def predictions(
 ) -> pd.DataFrame:
     """One row per series and ordered pair of machines, if the crossover on the second machine is DECIDED.
 
+    Studies of a single size, which have none, are left out.
+
     `x_axes` has the x axis of studies; it is the size for others. `predicted_low` and `predicted_high` are the ends of
     the interval (with single trials, of the bracket): 0 or infinity for an open end, and both 0 or infinity if the
     crossover is predicted below or above all sizes. `holds` says whether they enclose the crossover `measured` on the
@@ -62,6 +70,7 @@ def predictions(
     rows = []
     for there, here in permutations(references, 2):
         trials = here.trials.assign(machine=HERE)
+        trials = trials[trials.groupby("study")[["size", "batch_size"]].transform("nunique").gt(1).any(axis=1)]
         axes = x_axes_of(dict.fromkeys(trials["study"], "size") | dict(x_axes or {}), trials)
         cpu = trials[trials["device"].map(is_cpu) & (trials["trial"] <= (cpu_trials or math.inf))]
         elsewhere = agreeing(cpu, [there])
