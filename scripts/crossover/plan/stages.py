@@ -44,9 +44,7 @@ def _claims_ratio_of(study: Study, devices: Sequence[str]) -> bool:
     return any(all(axes.get("device") in {None, *devices} for axes in both) for both in sides)
 
 
-def _pairs_on(
-    study: Study, devices: Sequence[str], refinement: Refinement, has_references: bool
-) -> tuple[Any, ...]:
+def _pairs_on(study: Study, devices: Sequence[str], refinement: Refinement, has_references: bool) -> tuple[Any, ...]:
     over_cores = study.x_axis == CPU_THREADS
     sides = study.devices_among(devices)
     alone = [side for side in sides if ranks_of_side(side) == 1]
