@@ -89,6 +89,7 @@ def provenance(
     commands = [command for table in tables if "command" in table for command in table["command"].dropna().head(1)]
     facts = {
         "made_at": made_at,
+        "measured_on": _dates_of(tables),
         "run": invocation
         and {
             "command": invocation.command,
@@ -113,6 +114,12 @@ def provenance(
     # Converts tuples and NumPy numbers to JSON types.
     plain: dict[str, Any] = json.loads(json.dumps(facts, default=_plain, allow_nan=False))
     return plain
+
+
+def _dates_of(tables: Sequence[pd.DataFrame]) -> str | None:
+    """The date of the measurements, or the first and the last one; None without measurements."""
+    started = [str(start)[:10] for table in tables if "started_at" in table for start in table["started_at"].dropna()]
+    return " to ".join(sorted({min(started), max(started)})) if started else None
 
 
 def _files_of_models(studies: Mapping[str, Study]) -> list[str]:
