@@ -205,7 +205,7 @@ def plan_stage(
         refinement = refinements[pairing.study]
         if pairing.prediction is not None:
             offered = (1, pairing.prediction.points)
-            refinement = _with_target_of_trials(refinement, half_width(crossover, to_x))
+            refinement = _of_prediction(refinement, half_width(crossover, to_x))
             crossover = crossover_of(replace(pairing.advantages("time", along), deviation=0.0))
         plan = plan_refinement(crossover, measured, stage, trials[pairing.study], refinement, *offered, to_x)
         why = (
@@ -253,9 +253,13 @@ WIDTH_OF_TRIALS = 0.5
 would be 13 % narrower, since the squares of the errors add up."""
 
 
-def _with_target_of_trials(refinement: Refinement, width: float | None) -> Refinement:
-    """The refinement of a predicted crossover, from the half width of its interval."""
-    return replace(refinement, target_width=max(refinement.target_width, WIDTH_OF_TRIALS * (width or 0.0)))
+def _of_prediction(refinement: Refinement, width: float | None) -> Refinement:
+    """The refinement of a predicted crossover, from the half width of its interval.
+
+    It has no extra trials: in a default run, from 8 to 16 trials, high / low of six intervals changed 0.98-fold (median).
+    """
+    width = max(refinement.target_width, WIDTH_OF_TRIALS * (width or 0.0))
+    return replace(refinement, target_width=width, extra_trials=0)
 
 
 def trials_of_candidates(

@@ -291,6 +291,7 @@ def test_a_predicted_crossover_gets_trials_of_this_machine_while_they_can_narrow
     assert request.why["decision"] == decision
     assert {cell.size: max(numbers) for cell, numbers in request.trials.items()} == trials
     assert {(cell.machine, cell.device) for cell in request.trials} <= {("here", "cpu")}
+    assert not planned(3, replace(refinement, extra_trials=8)).trials
     # A size that the reference measured halves the bracket.
     (cell,) = planned(1, replace(refinement, bisections=1)).trials
     assert (cell.machine, cell.device, cell.size) == ("here", "cpu", 200)
