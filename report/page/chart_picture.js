@@ -155,13 +155,13 @@
   function crossovers(view, scale, state) {
     if (!isTime(view.metric)) return [];
     const shown = data.crossovers.filter(({ cell, on }) => view.chosenPlaces.has(cell) && on[view.x.key]);
-    const perStep = shown.map(({ cell, on }) => [...on[view.x.key], view.groupName(data.rows[cell])]);
+    const perStep = shown.map(({ cell, on, product }) => [...on[view.x.key], view.groupName(data.rows[cell]), product]);
     const ends = view.steps && !view.places ? page.jobCrossovers(view) : perStep;
-    return ends.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words, groupName], rank) => {
+    return ends.filter(([at]) => at !== null || state.elsewhere).flatMap(([at, low, high, words, groupName, product], rank) => {
       const prefix = groupName && `${groupName}: `;
       const parts = at === null ? [] : [verticalLine(scale, at, "none")];
       if (low !== null || high !== null) parts.push(band(scale, low ?? scale.at(scale.left), high ?? scale.at(scale.right), 0.14));
-      const named = `${prefix}${at === null ? "would cross at" : "crossover"} ${words}`;
+      const named = `${prefix}${at === null ? `${product} would cross at` : "crossover"} ${words}`;
       const choices = [named, `${prefix}${words}`, `${prefix}${words.split(" (")[0]}`, words.split(" (")[0]];
       const y = scale.top + 10 + 16 * rank;
       return rank < MOST_MARKED ? [...parts, ...beside(scale, at ?? high, choices, y, ink("ink"))] : parts;

@@ -17,9 +17,11 @@
   // measured elsewhere is stored for this machine's CPU.
   function crossoverAround(view, series) {
     const places = new Set((series.elsewhere ? series.base : series)?.points.map(({ row }) => row.place));
-    return data.crossovers.find(({ cell, on }) => {
-      const [at, low, high] = on[view.x.key] ?? [];
-      return places.has(cell) && (at === null) === series.elsewhere && (low ?? 0) < view.size && view.size < (high ?? Infinity);
+    const elsewhere = series.elsewhere ? series.points[0]?.row.machine : undefined;
+    return data.crossovers.find(({ cell, on, machine }) => {
+      if (!places.has(cell) || machine !== elsewhere || !on[view.x.key]) return false;
+      const [, low, high] = on[view.x.key];
+      return (low ?? 0) < view.size && view.size < (high ?? Infinity);
     });
   }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -295,18 +296,28 @@ def test_the_split_of_a_step_is_shown_at_each_size(run: Page, open_page: Open) -
 def test_within_the_estimated_crossover_with_a_reference_no_side_is_faster(
     rows: pd.DataFrame, tmp_path: Path, open_page: Open
 ) -> None:
-    """This CPU takes 1 us per neuron, the reference's half, its GPU 0.5 ms, nearly all on the host: 1 ms here."""
+    """This CPU takes 1 us per neuron, the reference's half, its GPU 0.5 ms, nearly all on the host: 1 ms here.
+
+    The GPU of another reference takes a fifth, and is faster at all sizes.
+    """
     plain = rows[(rows["study"] == "widths") & (rows["protocol"] == "as_published")]
     plain = plain.assign(model_key="key", device_busy_s=1e-9)
     there = plain.assign(machine="far").reindex(columns=list(COLUMNS))
     there["step_time_s"] = there["step_time_s"].where(there["device"] != "cpu", there["step_time_s"] / 2)
     facts = Facts("far", "NVIDIA H200", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3", None, "Linux", "abc", None)
+    faster = there.assign(machine="near", device_name="NVIDIA H100 80GB HBM3")
+    faster["step_time_s"] = faster["step_time_s"].where(faster["device"] == "cpu", faster["step_time_s"] / 5)
+    near = replace(facts, name="near", device_name="NVIDIA H100 80GB HBM3")
+    references = [Reference(facts, there), Reference(near, faster)]
     here = plain[plain["device"] == "cpu"]
-    opened = open_page(write_page(here, tmp_path, references=[Reference(facts, there)]).path)
+    opened = open_page(write_page(here, tmp_path, references=references).path)
     settled = readout_at(opened, "widths", "1600")
     assert " (estimated) 1.60x faster than CPU (95 % CI 1.2" in settled
     within = readout_at(opened, "widths", "1000")
     assert "inconclusive (ratio 1.00, 95 % CI 0.635 to 2.01; estimated crossover with this CPU: " in within
+    assert within.count("inconclusive") == 1
+    assert "GPU (NVIDIA H100 80GB HBM3) (estimated) 5.00x faster than CPU (95 % CI 3" in within
+    assert any("Brand G1 would cross at" in text for text in opened.texts)
     opened.choose("show", "speedup")
     opened.chart.get_by_role("checkbox", name="measured elsewhere").uncheck()
     assert opened.readout.startswith("At 1,000 neurons (between those measured): CPU 1.00 ms")

@@ -22,7 +22,7 @@ from crossover.config.words import BASELINE, CPU_THREADS, HERE, X_AXES, series_a
 from crossover.drawing.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.drawing.view import published_series, published_table, with_places
 from crossover.tables.frames import headline_rows, of_study, records, rows_with
-from crossover.tables.labels import axis_label, device_label, side_word
+from crossover.tables.labels import axis_label, device_label, product_family, side_word
 from crossover.tables.registry import CELL_AXES, SPLIT, SUMMARIES, Column
 from crossover.tables.run_tables import RunTables
 from crossover.text import SINGULAR
@@ -267,16 +267,26 @@ def is_analysed(cells: pd.DataFrame) -> pd.Series:
 
 
 def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
-    """For each crossover in time, the index of a cell of its series, and the result of `_on_axis` for each x axis."""
+    """For each crossover in time, the index of a cell of its series, and the result of `_on_axis` for each x axis.
+
+    `machine` and `product` are of the GPU measured elsewhere, for a crossover with a reference.
+    """
     crossovers = tables.crossovers[tables.crossovers["crossover"].notna()]
     elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
     # A crossover with a reference is marked on this machine's CPU.
-    elsewhere = elsewhere.assign(machine=elsewhere["baseline_machine"], device=elsewhere["baseline"])
+    elsewhere = elsewhere.assign(
+        reference=elsewhere["machine"], machine=elsewhere["baseline_machine"], device=elsewhere["baseline"]
+    )
     cells = tables.cells.reset_index(drop=True)
     return [
         {
             "cell": int(rows_with(cells, [*series_axes(row["x_axis"]), "device"], row).index[0]),
             "on": {axis: crossover for axis in SHOWN_OVER[row["x_axis"]] if (crossover := _on_axis(row, axis))},
+            **(
+                {"machine": row["reference"], "product": product_family(row["contender_name"])}
+                if row["reference"]
+                else {}
+            ),
         }
         for row in records(pd.concat([headline_rows(crossovers), elsewhere]))
     ]
