@@ -15,9 +15,9 @@ LARGEST_BYTES = 1_000_000
 def main(report: str, sample: str) -> None:
     html = Path(report).read_text(encoding="utf-8")
     html = re.sub(r'<a href="[\w./]+" download>(.*?)</a>', r"\1", html)
-    html = re.sub(
-        r"(?:\.\.)?/[\w./-]*/(config/studies/)", r"\1", html.replace(f"{Path(report).resolve().parents[1]}/", "")
-    )
+    folder = str(Path(report).resolve().parents[1])
+    html = html.replace(f"{folder}/", "").replace(folder, "crossover")
+    html = re.sub(r"(?:\.\.)?/[\w./-]*/(config/studies/)", r"\1", html)
     html = re.sub(r", in <code>/[^<]*</code>", "", html)
     html = re.sub(r"-s /\S*/Snakefile", "-s CHECKOUT/Snakefile", html)
     if (size := len(html.encode())) > LARGEST_BYTES:

@@ -292,6 +292,10 @@ def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
     ]
 
 
+def _of_reference(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"machine": row["reference"], "product": product_family(row["contender_name"])}
+
+
 SHOWN_OVER: Mapping[str, tuple[str, ...]] = {
     "size": ("size", "parameters"),
     "parameters": ("size", "parameters"),
