@@ -89,8 +89,7 @@
     if (view.metric === SPLIT) return `At ${place}: ${splitText(view)}.`;
     const groups = Map.groupBy(view.shown, ({ group }) => group);
     const texts = [...groups].map(([group, lines]) => `${groups.size > 1 ? `${group}: ` : ""}${groupText(view, lines)}`);
-    const range = () => format.places([view.sizes[0], view.sizes.at(-1)], view.x.title).join(" to ").replace(` ${view.x.title}`, "");
-    const beyond = view.between && view.wantedSize !== view.size ? `Only ${format.withUnit(range(), view.x.title)} were measured. ` : "";
+    const beyond = view.between && view.wantedSize !== view.size ? `Only ${format.range([view.sizes[0], view.sizes.at(-1)], view.x.title)} were measured. ` : "";
     const marks = page.publishedMarks(view).filter(({ at }) => at === view.size);
     texts.push(...marks.map(({ words, value }) => `published: ${words} ${page.metricText(view.metric, value)}`));
     return `${beyond}At ${place}${view.sizes.includes(view.size) ? "" : " (between those measured)"}: ${texts.join("; ")}.`;

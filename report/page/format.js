@@ -55,7 +55,13 @@
     return unit?.length === 1 ? `${unit} = ${text}` : QUANTITIES.includes(unit) ? `${unit} ${text}` : `${text} ${unit}`;
   }
 
-  page.format = { number, whole, seconds, bytes, rate, place, places, withUnit };
+  // "64 to 512 neurons", "22 parameters to 11.2 million parameters".
+  function range(values, unit) {
+    const text = places(values, unit).join(" to ");
+    return text.endsWith(` ${unit}`) ? text : withUnit(text, unit);
+  }
+
+  page.format = { number, whole, seconds, bytes, rate, place, places, range, withUnit };
 
   const UNITS = { k: 1e3, m: 1e6, million: 1e6, g: 1e9, b: 1e9, billion: 1e9 };
   const NUMBER = /^(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|-?\.\d+)(e[+-]?\d+)?\s*(k|m|million|g|b|billion)?$/i;

@@ -55,6 +55,13 @@ def test_an_invalid_size_gives_a_message(run: Page, open_page: Open) -> None:
     )
 
 
+def test_a_size_beyond_those_measured_names_their_range(row: Any, tmp_path: Path, open_page: Open) -> None:
+    rows = [row(study="wide", size=n, parameters=at) for n, at in ((5, 22), (50, 11_200_000))]
+    opened = open_page(write_page(pd.DataFrame(rows), tmp_path).path)
+    beyond = readout_at(opened, "wide", "900M", "parameters")
+    assert beyond.startswith("Only 22 parameters to 11.2 million parameters were measured. At 11.2 million param")
+
+
 def test_keys_move_the_slider_to_the_next_measured_size(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     slider = opened.chart.get_by_role("slider")
