@@ -31,11 +31,12 @@
     return exact.length ? exact : [points.findLast(({ at }) => at < size), points.find(({ at }) => at > size)].filter(Boolean);
   }
 
+  const speedupAt = (view, series) => page.valueAt(series, SPEEDUP, view.size, !view.places);
+
   // The speed-up of the faster side, a device or its CPU, with an interval that covers those of the neighbouring measured sizes.
   // The speed-up is inconclusive if these sizes have no common significant winner, or if a crossover's interval includes the size.
-  function speedText(view, series, name) {
-    const speedup = page.valueAt(series, SPEEDUP, view.size, !view.places);
-    if (!speedup) return "";
+  function speedText(view, series, name, isOneOfSeveral) {
+    const speedup = speedupAt(view, series);
     const points = nearestPoints(page.pointsOf(series, SPEEDUP), view.size);
     const isSingleTrial = points.some(({ low }) => low === null);
     const ends = [Math.min(...points.map(({ low }) => low)), Math.max(...points.map(({ high }) => high))];
@@ -43,9 +44,11 @@
     const crossover = view.steps ? null : crossoverAround(view, series);
     const ofRun = view.steps ? " in all, start-up included" : "";
     const [ahead, ...others] = points.map(({ row }) => row.ahead);
-    if (!ahead || others.some((side) => side !== ahead) || crossover) {
-      const range = crossover && series.elsewhere ? `; estimated crossover with this CPU: ${format.withUnit(crossover.on[view.x.key][3], view.x.title)}` : "";
-      return `inconclusive${ofRun} (ratio ${format.number(speedup.value)}, ${interval((ratio) => ratio)}${range})`;
+    const isSignificant = ahead && others.every((side) => side === ahead);
+    if (!isSignificant || crossover) {
+      const around = isSignificant ? "; within the interval of the crossover" : "";
+      const range = crossover && series.elsewhere ? `; estimated crossover with this CPU: ${format.withUnit(crossover.on[view.x.key][3], view.x.title)}` : around;
+      return `inconclusive${isOneOfSeveral ? ` for ${name}` : ""}${ofRun} (ratio ${format.number(speedup.value)}, ${interval((ratio) => ratio)}${range})`;
     }
     const ofFaster = (ratio) => (ahead > 0 ? ratio : 1 / ratio);
     const [winner, loser] = ahead > 0 ? [name, "CPU"] : ["CPU", name];
@@ -66,7 +69,8 @@
 
   function groupText(view, group) {
     const short = (series) => series.label.replace(/ \(.*\)/, series.elsewhere ? "$&" : "");
-    const speeds = () => group.map((series) => speedText(view, series, short(series))).filter(Boolean);
+    const rivals = group.filter((series) => speedupAt(view, series));
+    const speeds = () => rivals.map((series) => speedText(view, series, short(series), rivals.length > 1));
     if (view.metric.key === SPEEDUP.key) return speeds().join(", ") || "not measured there";
     const values = group.map((series) => seriesText(view, series, short(series))).join(", ");
     const compared = view.metric.kind === "seconds" ? speeds() : [];

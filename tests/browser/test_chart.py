@@ -117,6 +117,22 @@ def test_a_side_is_faster_only_if_the_intervals_exclude_1(
     assert f": {text}" in opened.readout
 
 
+def test_a_significant_size_within_the_interval_of_a_crossover_gives_that_as_reason(
+    row: Any, tmp_path: Path, open_page: Open
+) -> None:
+    """At 100, the GPU is 2 % slower with trials 0.5 % apart; noise of 4 % elsewhere widens the crossover's interval."""
+    times = [
+        row(study="near", size=size, parameters=size, device=device, trial=trial)
+        | {"step_time_s": 1e-3 * (1 / ratio if device == "cuda" else 1) * noise ** (trial - 2)}
+        for size, ratio, noise in ((10, 0.5, 1.04), (100, 0.98, 1.005), (1000, 2.0, 1.04))
+        for device in ("cpu", "cuda")
+        for trial in (1, 2, 3)
+    ]
+    opened = open_page(write_page(pd.DataFrame(times), tmp_path).path)
+    reason = "inconclusive (ratio 0.980, 95 % CI 0.969 to 0.991; within the interval of the crossover)"
+    assert reason in readout_at(opened, "near", "100")
+
+
 def test_series_and_metric_can_be_chosen(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.choose("line", RESIDENT)
@@ -321,7 +337,8 @@ def test_within_the_estimated_crossover_with_a_reference_no_side_is_faster(
     settled = readout_at(opened, "widths", "1600")
     assert " (estimated) 1.60x faster than CPU (95 % CI 1.2" in settled
     within = readout_at(opened, "widths", "1000")
-    assert "inconclusive (ratio 1.00, 95 % CI 0.635 to 2.01; estimated crossover with this CPU: " in within
+    name, ratio = "GPU (Brand G1) (estimated)", "ratio 1.00, 95 % CI 0.635 to 2.01"
+    assert f"inconclusive for {name} ({ratio}; estimated crossover with this CPU: " in within
     assert within.count("inconclusive") == 1
     assert "GPU (NVIDIA H100 80GB HBM3) (estimated) 5.00x faster than CPU (95 % CI 3" in within
     assert any("Brand G1 would cross at" in text for text in opened.texts)
