@@ -68,7 +68,8 @@ class Bottleneck(Answer):
 
     def _end(self) -> str:
         """The largest part at the largest point."""
-        found = f"the largest part is {self.at_the_end}" if self.at_the_end != UNEXPLAINED else "no cause was found"
+        part = f"again {self.part}" if self.at_the_end == self.part else self.at_the_end
+        found = f"the largest part is {part}" if part != UNEXPLAINED else "no cause was found"
         return f"; at the largest {point_of(self.unit)}, {found}"
 
     def _remedy(self) -> str:
