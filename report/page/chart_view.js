@@ -160,7 +160,7 @@
     return { time_s, error, freedom: trials - 1 };
   }
 
-  // The speed-up of a job over one on the CPU, with Welch's interval on a logarithmic scale, and the significantly faster side.
+  // The speed-up of a job over one on the base, with Welch's interval on a logarithmic scale, and the significantly faster side.
   function jobSpeedup(job, base) {
     const speedup = base.time_s / job.time_s;
     const error = job.error === null || base.error === null ? null : job.error + base.error;
@@ -171,12 +171,16 @@
     return { speedup, speedup_low: low, speedup_high: high, ahead };
   }
 
+  // Speed-ups are over the CPU or, in a study of several GPUs without one, over one GPU.
+  page.isBase = ({ study, device }) => device === data.studies[study].base;
+  page.baseName = (study) => (data.studies[study].base === "cpu" ? "CPU" : "1 GPU");
+
   const UNKNOWN = { speedup: null, speedup_low: null, speedup_high: null, ahead: 0 };
 
-  // Cells with the speed-up over the CPU of jobs of `steps` steps; null if it is not known.
+  // Cells with the speed-up of jobs of `steps` steps; null if it is not known.
   function ofJobs(rows, steps) {
     const seriesOf = (row) => data.axes.map((axis) => (axis === "device" ? "" : row[axis])).join("|");
-    const bases = new Map(rows.filter(({ device }) => device === "cpu").map((row) => [seriesOf(row), row]));
+    const bases = new Map(rows.filter(page.isBase).map((row) => [seriesOf(row), row]));
     return rows.map((row) => {
       const [job, base] = [jobOf(row, steps), jobOf(bases.get(seriesOf(row)), steps)];
       return { ...row, ...(row.speedup === null || !job || !base ? UNKNOWN : jobSpeedup(job, base)) };
@@ -241,7 +245,9 @@
     const rows = steps && hasStartups ? ofRuns : measured;
     const elsewhere = rows !== measured ? [] : data.elsewhere.rows.filter((row) => row.study === state.study && !row.device.startsWith("cpu-"));
     const drawn = state.elsewhere ? [...rows, ...elsewhere] : rows;
-    const metrics = data.metrics.filter((metric) => drawn.some((row) => page.pointOf(row, metric)));
+    const over = page.baseName(state.study).replace(/^CPU/, "the $&");
+    const metrics = data.metrics.filter((metric) => drawn.some((row) => page.pointOf(row, metric)))
+      .map((metric) => (metric.key === "speedup" ? { ...metric, title: `${metric.title} over ${over}` } : metric));
     const split = rows.filter((row) => data.splits.cells[row.place]);
     if (split.length) metrics.push(page.SPLIT);
     const chosen = metrics.find(({ key }) => key === state.y) ?? metrics[0];
@@ -267,7 +273,7 @@
 
     const hasElsewhere = Boolean(metric) && elsewhere.some((row) => page.pointOf(row, metric));
     for (const series of shown) {
-      series.base = here.find((cpu) => cpu !== series && cpu.group === series.group && cpu.device === "cpu");
+      series.base = here.find((base) => base !== series && base.group === series.group && page.isBase(base.points[0].row));
     }
     const splits = split.filter((row) => isChosen(groupOf.get(row.place))).sort((first, second) => first.size - second.size);
     const groupName = (row) => (groups.filter(isChosen).length > 1 ? groupOf.get(row.place) : "");

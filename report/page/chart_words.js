@@ -33,7 +33,7 @@
 
   const speedupAt = (view, series) => page.valueAt(series, SPEEDUP, view.size, !view.places);
 
-  // The speed-up of the faster side, a device or its CPU, with an interval that covers those of the neighbouring measured sizes.
+  // The speed-up of the faster side, a device or its base, with an interval that covers those of the neighbouring measured sizes.
   // The speed-up is inconclusive if these sizes have no common significant winner, or if a crossover's interval includes the size.
   function speedText(view, series, name, isOneOfSeveral) {
     const speedup = speedupAt(view, series);
@@ -51,7 +51,8 @@
       return `inconclusive${isOneOfSeveral ? ` for ${name}` : ""}${ofRun} (ratio ${format.number(speedup.value)}, ${interval((ratio) => ratio)}${range})`;
     }
     const ofFaster = (ratio) => (ahead > 0 ? ratio : 1 / ratio);
-    const [winner, loser] = ahead > 0 ? [name, "CPU"] : ["CPU", name];
+    const base = page.baseName(view.study);
+    const [winner, loser] = ahead > 0 ? [name, base] : [base, name];
     return `${winner} ${format.number(ofFaster(speedup.value))}x faster than ${loser}${ofRun} (${interval(ofFaster)})`;
   }
 

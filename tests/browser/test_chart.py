@@ -347,6 +347,24 @@ def test_within_the_estimated_crossover_with_a_reference_no_side_is_faster(
     assert opened.readout.startswith("At 1,000 neurons (between those measured): CPU 1.00 ms")
 
 
+def test_several_gpus_without_a_cpu_are_compared_with_one(row: Any, tmp_path: Path, open_page: Open) -> None:
+    """Two GPUs take 1.5 ms, and one 1 ms at 100 neurons and 3 ms at 400."""
+    times = {"cuda": {100: 1e-3, 400: 3e-3}, "cuda-2": {100: 1.5e-3, 400: 1.5e-3}}
+    trials = [
+        row(study="widths", device=device, size=size, trial=trial, size_name="neurons", step_time_s=time * 1.01**trial)
+        for device, of_sizes in times.items()
+        for size, time in of_sizes.items()
+        for trial in (1, 2, 3)
+    ]
+    opened = open_page(write_page(pd.DataFrame(trials).reindex(columns=list(COLUMNS)), tmp_path).path)
+    assert "GPU 3.06 ms" in (text := readout_at(opened, "widths", "400"))
+    assert "2 GPUs 2.00x faster than 1 GPU (95 % CI 1.9" in text
+    assert "crossover 167 (100 to 400)" in opened.texts
+    opened.choose("show", "speedup")
+    assert "speed-up over 1 GPU" in opened.texts
+    assert readout_at(opened, "widths", "100").startswith("At 100 neurons: 1 GPU 1.50x faster than 2 GPUs (95 % CI 1.4")
+
+
 def test_the_address_restores_the_chart(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     readout_at(opened, "widths", "700")

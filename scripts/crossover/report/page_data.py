@@ -18,7 +18,7 @@ from crossover.compare.ratios import sign_of
 from crossover.config.published_rows import PLACES
 from crossover.config.statuses import STATUSES
 from crossover.config.study import Study, steps_of_run
-from crossover.config.words import BASELINE, CPU_THREADS, HERE, X_AXES, series_axes
+from crossover.config.words import BASELINE, CPU_THREADS, GPUS, HERE, X_AXES, is_cpu, ranks_of_side, series_axes
 from crossover.drawing.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.drawing.view import published_series, published_table, with_places
 from crossover.tables.frames import headline_rows, of_study, records, rows_with
@@ -40,6 +40,7 @@ def page_data(studies: Mapping[str, Study], tables: RunTables) -> str:
     """The data as JSON that is safe inside a script element: ASCII without `<`."""
     cells, ratios = tables.cells, tables.ratios
     over_host = ratios[(ratios["pair"] == "device") & (ratios["baseline_machine"] == ratios["machine"])]
+    bases = _bases(cells, ratios)
     over_this_cpu = ratios[(ratios["pair"] == REFERENCE) & (ratios["contender"] == ratios["device"])]
     has_named_machines = bool((cells["machine"] != HERE).any())
     elsewhere = tables.cells_elsewhere
@@ -48,7 +49,7 @@ def page_data(studies: Mapping[str, Study], tables: RunTables) -> str:
         "count": len(cells),
         # A link to a cell consists of these axes.
         "axes": [axis for axis in CELL_AXES if axis != "machine" or has_named_machines],
-        "cells": _cells(cells, over_host),
+        "cells": _cells(cells, pd.concat([over_host, _of_gpus(ratios, bases)])),
         "repeats": _repeats(tables) if len(tables.measurements) <= MOST_REPEATS else None,
         "jobs": _jobs(tables),
         "over_cores": _over_cores(cells, over_host),
@@ -74,13 +75,28 @@ def page_data(studies: Mapping[str, Study], tables: RunTables) -> str:
             for name, column in sorted(SUMMARIES.items(), key=_rank)
         ],
         "metrics": [*_metrics(cells), SPEEDUP],
-        "studies": {name: {"title": study.title, "x_axis": study.x_axis} for name, study in studies.items()},
-        "crossovers": _crossovers(tables),
+        "studies": {
+            name: {"title": study.title, "x_axis": study.x_axis, "base": bases.get(name, BASELINE)}
+            for name, study in studies.items()
+        },
+        "crossovers": _crossovers(tables, bases),
         "statuses": {name: word.count for name, word in STATUSES.items()},
         "singular": SINGULAR,
         "colours": {"devices": {side: side_look(side)[0] for side in devices}, "palette": PALETTE},
     }
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _bases(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, str]:
+    """The one GPU with which the cells of each study on several GPUs and no CPU are compared."""
+    of_gpus = ratios[(ratios["pair"] == GPUS) & ~ratios["study"].isin(cells.loc[cells["device"].map(is_cpu), "study"])]
+    alone = of_gpus[of_gpus["baseline"].map(ranks_of_side) == 1]
+    return dict(zip(alone["study"], alone["baseline"], strict=True))
+
+
+def _of_gpus(comparisons: pd.DataFrame, bases: Mapping[str, str]) -> pd.DataFrame:
+    """The rows that compare with the `_bases`."""
+    return comparisons[(comparisons["pair"] == GPUS) & (comparisons["baseline"] == comparisons["study"].map(bases))]
 
 
 def _rank(item: tuple[str, Column]) -> int:
@@ -131,7 +147,7 @@ MOST_REPEATS = 3000
 
 SPEEDUP = {
     "key": "speedup",
-    "title": "speed-up over the CPU",
+    "title": "speed-up",
     "unit": "times",
     "factor": 1,
     "kind": "number",
@@ -155,18 +171,18 @@ def _metrics(cells: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _cells(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Any]:
-    """The encoded columns of cells, with the speed-up over the CPU on all cores."""
+    """The encoded columns of cells, with the speed-up over the CPU on all cores, or over one of several GPUs."""
     labels = [device_label(row["device"], row["device_name"]) for row in records(cells[["device", "device_name"]])]
-    over_cpu = ratios[ratios["baseline"] == BASELINE].drop_duplicates(CELL_AXES)
-    over_cpu = over_cpu.assign(ahead=np.array([sign_of(row) for row in records(over_cpu)], dtype=float))
-    over_cpu = over_cpu.rename(columns=lambda name: name.replace("ratio", "speedup"))
-    merged = cells[CELL_AXES].merge(over_cpu[[*CELL_AXES, *OVER_CPU]], on=CELL_AXES, how="left").fillna({"ahead": 0})
-    columns = {name: cells[name] for name in SUMMARIES} | {name: merged[name] for name in OVER_CPU}
+    over_base = ratios[(ratios["baseline"] == BASELINE) | (ratios["pair"] == GPUS)].drop_duplicates(CELL_AXES)
+    over_base = over_base.assign(ahead=np.array([sign_of(row) for row in records(over_base)], dtype=float))
+    over_base = over_base.rename(columns=lambda name: name.replace("ratio", "speedup"))
+    merged = cells[CELL_AXES].merge(over_base[[*CELL_AXES, *OVER_BASE]], on=CELL_AXES, how="left").fillna({"ahead": 0})
+    columns = {name: cells[name] for name in SUMMARIES} | {name: merged[name] for name in OVER_BASE}
     return {name: encoded(plain(values)) for name, values in columns.items()} | {"device_label": encoded(labels)}
 
 
-OVER_CPU = ["speedup", "speedup_low", "speedup_high", "ahead"]
-"""Columns that compare cells with the CPU; `ahead` is 1 if a cell is significantly faster, -1 if slower, else 0."""
+OVER_BASE = ["speedup", "speedup_low", "speedup_high", "ahead"]
+"""Columns that compare cells with their base; `ahead` is 1 if a cell is significantly faster, -1 if slower, else 0."""
 
 
 def _repeats(tables: RunTables) -> list[list[float]]:
@@ -180,7 +196,7 @@ def _repeats(tables: RunTables) -> list[list[float]]:
 
 
 def _over_cores(cells: pd.DataFrame, ratios: pd.DataFrame) -> dict[int, dict[int, list[Any]]]:
-    """The values of OVER_CPU by index of cell and number of CPU cores, for cells compared with several numbers."""
+    """The values of OVER_BASE by index of cell and number of CPU cores, for cells compared with several numbers."""
     ratios = ratios.dropna(subset=["baseline_threads"])
     by_cell = {key: rows for key, rows in ratios.groupby(CELL_AXES) if rows["baseline"].nunique() > 1}
     return {
@@ -266,13 +282,15 @@ def is_analysed(cells: pd.DataFrame) -> pd.Series:
     return cells["bottleneck"].notna() & (cells["unexplained_share"].fillna(0) < 0.99) & ~hidden
 
 
-def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
+def _crossovers(tables: RunTables, bases: Mapping[str, str]) -> list[dict[str, Any]]:
     """For each crossover in time, the index of a cell of its series, and the result of `_on_axis` for each x axis.
 
     `machine` and `product` are of the GPU measured elsewhere, for a crossover with a reference.
     """
     crossovers = tables.crossovers[tables.crossovers["crossover"].notna()]
-    elsewhere = crossovers[(crossovers["pair"] == REFERENCE) & (crossovers["cost"] == "time")]
+    in_time = crossovers[crossovers["cost"] == "time"]
+    in_time_of_gpus = _of_gpus(in_time, bases)
+    elsewhere = in_time[in_time["pair"] == REFERENCE]
     # A crossover with a reference is marked on this machine's CPU.
     elsewhere = elsewhere.assign(
         reference=elsewhere["machine"], machine=elsewhere["baseline_machine"], device=elsewhere["baseline"]
@@ -288,7 +306,7 @@ def _crossovers(tables: RunTables) -> list[dict[str, Any]]:
                 else {}
             ),
         }
-        for row in records(pd.concat([headline_rows(crossovers), elsewhere]))
+        for row in records(pd.concat([headline_rows(crossovers), in_time_of_gpus, elsewhere]))
     ]
 
 

@@ -68,8 +68,9 @@ class Bottleneck(Answer):
 
     def _end(self) -> str:
         """The largest part at the largest point."""
-        part = f"again {self.part}" if self.at_the_end == self.part else self.at_the_end
-        found = f"the largest part is {part}" if part != UNEXPLAINED else "no cause was found"
+        again = "again " if self.at_the_end == self.part else ""
+        is_found = self.at_the_end != UNEXPLAINED
+        found = f"the largest part is {again}{self.at_the_end}" if is_found else "no cause was found"
         return f"; at the largest {point_of(self.unit)}, {found}"
 
     def _remedy(self) -> str:
