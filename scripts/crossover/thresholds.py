@@ -129,13 +129,21 @@ def should_use_gpu(
     variant, precision or execution that the study does not have, and if several series with a GPU are left. Raises
     TypeError if `x` is not a number.
     """
+    if thresholds and study not in (studies := sorted({series["study"] for series in thresholds})):
+        raise ValueError(f"study {study!r} has no thresholds; allowed: {studies}")
     names = _names_of(thresholds, study)
-    given_as = {names.get(name, name): name for name in axes}
+    given_as: dict[str, str] = {}
+    for name in axes:
+        if given_as.setdefault(names.get(name, name), name) != name:
+            raise TypeError(f"{given_as[names[name]]} and {name} are one variable; allowed: one of them")
     axes = {axis: axes[name] for axis, name in given_as.items()}
     if unknown := [axis for axis in axes if axis not in AXES]:
-        raise ValueError(f"{unknown[0]!r} is not an axis of a series; allowed: {', '.join(AXES)}")
+        allowed = ", ".join(dict.fromkeys([*names, *AXES]))
+        raise ValueError(f"{unknown[0]!r} is not an axis of a series; allowed: {allowed}")
     if x is None and not axes.keys() >= {*POINT}:
-        raise TypeError("x is missing; allowed: a number, or size= and batch_size= together")
+        of_axis = {axis: name for name, axis in names.items()}
+        both = " and ".join(f"{of_axis[axis]}=" for axis in POINT)
+        raise TypeError(f"x is missing; allowed: a number, or {both} together")
     point = () if x is not None else tuple(_number(axes.pop(axis), given_as[axis]) for axis in POINT)
     x = None if x is None else _number(x, "x")
     if not thresholds:
@@ -145,9 +153,9 @@ def should_use_gpu(
         )
     of_study = [series for series in thresholds if series["study"] == study and is_plane(series) == (x is None)]
     if not of_study:
-        allowed = sorted({series["study"] for series in thresholds if is_plane(series) == (x is None)})
-        both = " for sizes and batch sizes together" if x is None else ""
-        raise ValueError(f"study {study!r} has no thresholds{both}; allowed: {allowed}")
+        others = sorted({series["study"] for series in thresholds if is_plane(series) == (x is None)})
+        of = "for sizes and batch sizes together" if x is None else "along one axis"
+        raise ValueError(f"study {study!r} has no thresholds {of}; allowed: {others}")
     for axis in WORD_AXES:
         if axis in axes and axes[axis] not in [series[axis] for series in of_study]:
             raise ValueError(
