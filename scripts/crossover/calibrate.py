@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from crossover.config.studies import PRESETS
 from crossover.config.study import LEAST_OF_MAP
-from crossover.errors import UserError
+from crossover.errors import Parser, UserError
 from crossover.files import atomic_path
 from crossover.thresholds import read_thresholds
 
@@ -25,7 +24,7 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
 
     Raises UserError for wrong options, before the run.
     """
-    parser = argparse.ArgumentParser("crossover calibrate", allow_abbrev=False, description=__doc__)
+    parser = Parser("crossover calibrate", allow_abbrev=False, description=__doc__)
     parser.add_argument("name", metavar="FILE.py:FUNCTION", help="the function or model to measure")
     parser.add_argument("--minutes", default="5", help="time that the run should take; default 5")
     parser.add_argument("--output", type=Path, default=Path("thresholds.json"), help="default thresholds.json")

@@ -26,10 +26,9 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from crossover import __version__
-from crossover.errors import did_you_mean, one_line_errors
+from crossover.errors import Parser, did_you_mean, one_line_errors
 from crossover.home import IS_INSTALLED, NAME, ROOT
 from crossover.machine.installed import requirement_of
 from crossover.machine.invocation import TYPED
@@ -101,19 +100,12 @@ def snakemake_alone() -> list[str]:
     return ["-P", "-m", "snakemake", "-s", os.path.relpath(ROOT / "Snakefile")]
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser with errors of one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message}; `crossover --help` lists what is allowed\n")
-
-
 def _parser() -> argparse.ArgumentParser:
     from crossover.config.config_keys import ConfigKeys  # needs pydantic
     from crossover.config.key_types import json_schema
 
     description, _, examples = (__doc__ or "").partition("\n\n")
-    parser = _Parser(
+    parser = Parser(
         "crossover",
         usage="crossover NAME [NAME ...] [--KEY VALUE ...] [-- SNAKEMAKE'S OPTIONS]",
         description=description,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import errno
 import os
@@ -12,6 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import NoReturn
 
 from crossover.files import relative_path, working_folder
 
@@ -161,3 +163,10 @@ def logged(path: str) -> Iterator[None]:
                 line = error if isinstance(error, UserError) else full_disk(error)
                 print(f"error: {line}" if line else "".join(traceback.format_exception(error)).rstrip(), file=log)
                 sys.exit(1)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser with errors of one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}; `{self.prog} --help` lists what is allowed\n")

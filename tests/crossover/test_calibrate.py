@@ -79,6 +79,21 @@ def test_a_mistake_is_one_line_before_the_run(
     assert message in error_line(calibrate, ["my_op.py:build", *words], lambda _: pytest.fail("it runs"))
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "the following arguments are required: FILE.py:FUNCTION"),
+        (["my_op.py:build", "--effort", "fast"], "argument --effort: invalid choice: 'fast' (choose from"),
+    ],
+)
+def test_an_unreadable_command_is_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        calibrate(words, lambda _: pytest.fail("it runs"))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {message}")
+    assert line.endswith("; `crossover calibrate --help` lists what is allowed")
+
+
 def test_without_a_gpu_no_thresholds_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
