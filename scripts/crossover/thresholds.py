@@ -229,9 +229,10 @@ def gpu_if(
     """A function for a Snakemake rule's `resources: gpu=`: 1 where the GPU is faster, 0 where the CPU is.
 
     It gives `default` where the run gives no answer. `x` and the two variables are numbers, names of the rule's
-    wildcards, or functions of its wildcards; the other arguments are those of `should_use_gpu`.
+    wildcards, or functions of its wildcards. The hardware on which the jobs run goes to `read_thresholds`, which
+    refuses a file of another, and the other arguments to `should_use_gpu`.
     """
-    thresholds = read_thresholds(path)
+    thresholds = read_thresholds(path, **{name: options.pop(name) for name in HARDWARE if name in options})
 
     def gpus(wildcards: Any) -> int:
         def value(given: Any) -> Any:

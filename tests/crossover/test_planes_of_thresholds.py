@@ -242,6 +242,9 @@ def test_a_rule_of_snakemake_asks_for_a_gpu_where_it_pays(file: Path) -> None:
     assert gpu_if(file, "both", "n", batch_size=8)(wildcards) == 1
     assert gpu_if(file, "both", size=64, batch_size=30)(wildcards) == 0
     assert gpu_if(file, "both", size=64, batch_size=30, default=1)(wildcards) == 1
+    assert gpu_if(file, "both", "n", batch_size=8, gpu="Brand G1")(wildcards) == 1
+    with pytest.raises(ValueError, match="measured with gpu Brand G1, not Brand X; measure here"):
+        gpu_if(file, "both", "n", batch_size=8, gpu="Brand X")
 
 
 def test_a_workflow_uses_it(file: Path, tmp_path: Path) -> None:

@@ -517,7 +517,7 @@ class TestThresholds:
             uses_gpu(series_elsewhere, 100, precision="bf16")
         with pytest.raises(ValueError, match=r"no thresholds are given: .* run Snakemake with study 'disc', and read"):
             should_use_gpu([], "disc", 100)
-        with pytest.raises(ValueError, match="'batch' is not an axis of a series; allowed: machine, size, batch_size"):
+        with pytest.raises(ValueError, match="'batch' is not an axis of a series; allowed: size, batch_size, machine"):
             uses_gpu(series_elsewhere, 100, batch=100)
         for x in ("100", None, [100, 200]):
             with pytest.raises(TypeError, match=r"; allowed: a number"):
