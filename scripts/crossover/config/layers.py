@@ -79,7 +79,8 @@ def _load(text: str, where: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise UserError(f"{where}: {line}not valid YAML: {error.problem or error.context}") from None
+        hint = "; write a space after each colon: {m: [1, 2]}" if error.problem == "found unexpected ':'" else ""
+        raise UserError(f"{where}: {line}not valid YAML: {error.problem or error.context}{hint}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from None
 

@@ -73,6 +73,10 @@ def test_an_empty_entry_is_not_the_default(entry: str) -> None:
     ("text", "message"),
     [
         ("a: !mine 3", "line 1, column 4: not valid YAML: could not determine a constructor for the tag '!mine'"),
+        (
+            "a: {m:[1]}",
+            "line 1, column 6: not valid YAML: found unexpected ':'; write a space after each colon: {m: [1",
+        ),
         ("1: a", "line 1, column 1: not valid YAML: key '1' is not a string; put it in quotes"),
         ("a: {b: 1, b: 2}", "line 1, column 11: not valid YAML: key 'b' is repeated; allowed: each key once"),
         ("a: " + "9" * 5000, "not valid YAML: Exceeds the limit (4300 digits)"),
