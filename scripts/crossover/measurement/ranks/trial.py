@@ -77,8 +77,12 @@ class TrialOnRanks(Trial):
         self.job = replace(self.job, latency_steps=0, latency_mistakes=False)
 
     def measure_time(self, tell: Tell) -> None:
+        self._reporting(super().measure_time, tell)
+
+    def _reporting(self, measure: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of `measure`; an error that another rank's end has caused is left to the report of that end."""
         try:
-            super().measure_time(tell)
+            return measure(*arguments)
         except Exception as error:
             self.group.await_report(original(error))
             raise
@@ -119,11 +123,11 @@ class TrialOnRanks(Trial):
                 columns[name] = None if None in values else sum(values)
 
     def _passes(self) -> dict[str, Callable[[], Columns]]:
-        passes = super()._passes()
-        with_communication = self.job.trial <= TRIALS_WITH_REMEDIES
-        return {name: passes[name] for name in PASSES if name in passes} | (
-            {"communication": self._communication} if with_communication else {}
-        )
+        every = super()._passes()
+        passes = {name: every[name] for name in PASSES if name in every}
+        if self.job.trial <= TRIALS_WITH_REMEDIES:
+            passes["communication"] = self._communication
+        return {name: partial(self._reporting, measure) for name, measure in passes.items()}
 
     def _check(self) -> Columns:
         assert isinstance(self.task, TrainingTask)

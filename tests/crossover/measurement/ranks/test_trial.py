@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 MODELS = """
-import os, signal, time
+import os, signal, time, traceback
 import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
@@ -61,6 +61,12 @@ class Hanging(OnOneRank):
         time.sleep(1000)
 
 
+class EndingInMemoryPass(OnOneRank):
+    def on_second(self):
+        if any("/measurement/memory/" in frame.filename for frame in traceback.extract_stack()):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 class Sleeping(nn.Linear):
     def forward(self, inputs):
         time.sleep(0.04)
@@ -77,6 +83,10 @@ def failing(size, batch_size):
 
 def hanging(size, batch_size):
     return Hanging(nn.Linear(size, 1)), *data(size, batch_size)
+
+
+def ending_in_memory_pass(size, batch_size):
+    return EndingInMemoryPass(nn.Linear(size, 1)), *data(size, batch_size)
 
 
 def unused(size, batch_size):
@@ -186,6 +196,16 @@ def test_a_killed_process_ends_the_trial_which_is_measured_once_more(tmp_path: P
     row = read_row(tmp_path / "row.parquet")
     assert (row["status"], row["attempts"]) == ("ok", 2)
     assert not any(map(psutil.pid_exists, pids))
+
+
+def test_a_process_that_ends_after_the_timing_leaves_the_time_and_one_reason(measure: Measure) -> None:
+    said, row = measure("ending_in_memory_pass")
+    assert said.count("\n") == 0
+    assert (row["status"], row["attempts"]) == ("ok", 1)
+    assert row["reason"] == (
+        "memory pass: ending_in_memory_pass(64, 32) of models.py: process 2 of 2 was ended from outside (SIGKILL); "
+        "not begun: memory split, count of operations, communication"
+    )
 
 
 PLANTED = """
