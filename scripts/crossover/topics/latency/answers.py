@@ -15,7 +15,6 @@ from crossover.tables.run_tables import RunTables
 from crossover.text import number_text
 from crossover.topics.answer import Ranged, at_most
 from crossover.topics.caveats import basis
-from crossover.topics.latency.table import LOWERS
 from crossover.topics.wording import off_text, span_text
 
 NO_WARM_UP = METHODS["latencies_cold_s"]
@@ -35,7 +34,7 @@ class Latency(Ranged):
     ratio_low: float | None = None
     ratio_high: float | None = None
     detectable: float | None = None
-    """Without a significant effect, the largest in the mistake's direction that the interval allows, as a share."""
+    """Without a significant effect, the largest that the interval allows in either direction, as a share."""
 
     @property
     def quantity(self) -> str | None:
@@ -95,5 +94,4 @@ def _mistake(row: Mapping[str, Any]) -> dict[str, Any]:
     found = {"mistake": METHODS[row["method"]], **columns_of(interval_of(row, "ratio{}"), "ratio{}")}
     if row["is_error"]:
         return found | {"status": "error"}
-    largest = 1 - row["ratio_low"] if row["method"] == LOWERS else row["ratio_high"] - 1
-    return found | {"status": "none_found", "detectable": max(largest, 0.0)}
+    return found | {"status": "none_found", "detectable": max(1 - row["ratio_low"], row["ratio_high"] - 1)}
