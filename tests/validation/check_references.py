@@ -51,11 +51,7 @@ def read_machine(folder: Path) -> Reference:
 
 
 def predictions(
-    references: Sequence[Reference],
-    x_axes: XAxes | None = None,
-    cpu_trials: int | None = None,
-    *,
-    with_probes: bool = True,
+    references: Sequence[Reference], x_axes: XAxes | None = None, cpu_trials: int | None = None
 ) -> pd.DataFrame:
     """One row per series and ordered pair of machines, if the crossover on the second machine is DECIDED.
 
@@ -64,9 +60,7 @@ def predictions(
     `x_axes` has the x axis of studies; it is the size for others. `predicted_low` and `predicted_high` are the ends of
     the interval (with single trials, of the bracket): 0 or infinity for an open end, and both 0 or infinity if the
     crossover is predicted below or above all sizes. `holds` says whether they enclose the crossover `measured` on the
-    second machine; it is missing without a prediction. `cpu_trials` limits the trials of a CPU cell.
-    Without probes, the slowdown is that of steps, as for references that have none.
-    """
+    second machine; it is missing without a prediction. `cpu_trials` limits the trials of a CPU cell."""
     rows = []
     for there, here in permutations(references, 2):
         trials = here.trials.assign(machine=HERE)
@@ -75,9 +69,7 @@ def predictions(
         cpu = trials[trials["device"].map(is_cpu) & (trials["trial"] <= (cpu_trials or math.inf))]
         elsewhere = agreeing(cpu, [there])
         means = means_of(pd.concat([cpu, elsewhere]))
-        _, pairs, _ = compared_with_references(
-            cpu, elsewhere, axes, means, [there], roofs=here.roofs if with_probes else None
-        )
+        _, pairs, _ = compared_with_references(cpu, elsewhere, axes, means, [there])
         for row in records(crossovers_of(pairs).query("cost == 'time'")):
             measured = records(rows_with(headline_rows(crossovers_of(pairings(trials, axes))), SERIES, row))
             if measured and measured[0]["status"] in DECIDED:
@@ -117,12 +109,11 @@ def main(arguments: list[str]) -> None:
     parser = new_parser(__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a reference, or results of a run")
     parser.add_argument("--cpu-trials", type=int, metavar="N", help="predict from only N trials of each CPU cell")
-    parser.add_argument("--without-probes", action="store_true", help="take the slowdown from steps, not from probes")
     options = parser.parse_args(arguments)
     studies = {path.stem: yaml.safe_load(path.read_text()) for path in STUDIES.glob("*.yaml")}
     x_axes = {name: study["x_axis"] for name, study in studies.items() if "x_axis" in study}
     machines = [read_machine(folder) for folder in options.folders]
-    table = predictions(machines, x_axes, options.cpu_trials, with_probes=not options.without_probes)
+    table = predictions(machines, x_axes, options.cpu_trials)
     if table.empty:
         raise UserError("no two references have a study in common; name two or more with the same study")
     print(table.to_string(index=False, float_format="{:.4g}".format))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from check_references import predictions
 from crossover.errors import UserError
 from crossover.tables.columns import COLUMNS
 from crossover.tables.reference_files import Reference, write_reference
-from crossover.tables.run_tables import table_of
 
 Row = Callable[..., dict[str, Any]]
 FACTS = {"cpu_model": "Xeon", "physical_cores": 16, "torch_version": "2", "python_version": "3", "model_key": "key"}
@@ -64,13 +62,3 @@ def test_the_command_counts_predictions(machine: Any, tmp_path: Path, capsys: py
     assert 1 < float(last.removeprefix(counts)) < 2
     with pytest.raises(UserError, match="name two or more with the same study"):
         check_references.main([str(tmp_path / "a")])
-
-
-def test_probes_give_the_slowdown_unless_steps_are_asked_for(machine: Any) -> None:
-    """The second CPU takes twice as long for its steps, but 1.5 times as long for framework work."""
-    machines = [
-        replace(each, roofs=table_of("roofs", [{"device": "cpu", "roof": "framework", "value": probe_s}]))
-        for each, probe_s in ((machine("a"), 2e-4), (machine("b", 2, 2), 3e-4))
-    ]
-    probed, of_steps = (predictions(machines, with_probes=probes)["predicted"].iloc[0] for probes in (True, False))
-    assert (probed, of_steps) == pytest.approx((500 * 1.5 / 2, 500), rel=0.02)

@@ -17,7 +17,7 @@ from crossover.tables.reference_files import Facts, Reference
 from crossover.tables.run_tables import table_of
 from crossover.topics.references import table
 from crossover.topics.references.prediction import probed_slowdowns, spread_of
-from crossover.topics.references.table import compared_with_references
+from crossover.topics.references.table import compared_with_references, host_slowdowns
 
 Row = Callable[..., dict[str, Any]]
 FACTS = Facts("h100", "NVIDIA H100", "Xeon", 16, "2026-11-23", "2.13.0", "3.12.3", None, "Linux", "abc", None)
@@ -53,9 +53,12 @@ def gpu_s(pair: Pairing) -> list[float]:
     return pair.trials.query("side == 'cuda' and trial == 2")["time"].tolist()
 
 
-def deviation(*factors: float) -> float:
-    """Of the spread between hosts, and of the furthest of predictions with other exponents."""
-    return math.hypot(0.05, max(abs(math.log(factor)) for factor in factors) / 1.96)
+def deviation(host_share: float, *factors: float) -> float:
+    """Of the spread between hosts, of the furthest of predictions with other exponents, and of the slowdown.
+
+    That is from one step on which the GPU is far ahead.
+    """
+    return math.hypot(0.05, max(abs(math.log(factor)) for factor in factors) / 1.96, 0.26 * host_share)
 
 
 def test_a_step_is_its_part_on_the_device_and_the_hosts_part_at_the_pace_of_this_cpu(compared: Any) -> None:
@@ -67,7 +70,7 @@ def test_a_step_is_its_part_on_the_device_and_the_hosts_part_at_the_pace_of_this
     assert pair.prediction.slowdown == pytest.approx(2)
     assert [*pair.prediction.host_share.values()] == pytest.approx([1.6 / 1.8, 0.4 / 1.2], rel=1e-3)
     others = [((0.2 + 2**power * 0.8) / 1.8, (0.8 + 2**power * 0.2) / 1.2) for power in (0.7, 1.3)]
-    deviations = [deviation(*at_size) for at_size in zip(*others, strict=True)]
+    deviations = [deviation(*at_size) for at_size in zip((1.6 / 1.8, 0.4 / 1.2), *others, strict=True)]
     assert [*pair.prediction.deviation.values()] == pytest.approx(deviations, rel=1e-3)
     of_gpu = ratios[ratios["contender"] == "cuda"]
     assert of_gpu["ratio"].tolist() == pytest.approx([4 / time_s for time_s in expected], rel=1e-3)
@@ -89,7 +92,8 @@ def test_without_a_graph_the_profile_gives_the_devices_part_and_without_both_it_
     _, pair, _ = compared(device_busy_s=busy_s)
     assert gpu_s(pair) == pytest.approx([seconds] * 2)
     device = busy_s or 0.0
-    expected = deviation(*((device + 2**power * (1 - device)) / seconds for power in others))
+    factors = [(device + 2**power * (1 - device)) / seconds for power in others]
+    expected = deviation(2 * (1 - device) / seconds, *factors)
     assert [*pair.prediction.deviation.values()] == pytest.approx([expected] * 2, rel=1e-3)
 
 
@@ -107,15 +111,32 @@ def test_no_part_of_the_device_is_longer_than_the_step(compared: Any) -> None:
     assert gpu_s(pair) == pytest.approx([1.0, 1.0])
 
 
-def test_probes_of_both_cpus_give_the_slowdown(row: Row) -> None:
+def test_probes_of_both_cpus_give_a_slowdown(row: Row) -> None:
     here, there = (
         table_of("roofs", [{"device": device, "roof": "framework", "value": value} for device, value in values.items()])
         for values in ({"cpu": 3e-4}, {"cpu": 2e-4, "cuda": 9.0})
     )
     trials, none = pd.DataFrame([row()]), table_of("roofs")
-    assert probed_slowdowns(here, [Reference(FACTS, trials, there)]) == {"h100": pytest.approx(1.5)}
+    (slowdown,) = probed_slowdowns(here, [Reference(FACTS, trials, there)]).values()
+    assert (math.exp(slowdown.mean), slowdown.variance) == pytest.approx((1.5, 2 * 0.18**2))
     assert probed_slowdowns(here, [Reference(FACTS, trials, none)]) == {}
     assert probed_slowdowns(none, [Reference(FACTS, trials, there)]) == {}
+
+
+def test_small_steps_give_the_slowdown_before_probes_and_these_before_the_smallest_step(compared: Any) -> None:
+    """This CPU takes twice as long; the GPU is 1.2 times as fast as it at size 1, or 3 times at both sizes."""
+    ratios, *_ = compared()
+    of_cpu = ratios[ratios["contender"] == "h100"]
+    probes = {"h100": SampleMean(math.log(1.5), 0.06, math.inf)}
+
+    def slowdown(gpu: list[float], probed: Mapping[str, SampleMean]) -> SampleMean:
+        of_gpu = of_cpu.assign(device="cuda", contender="cuda", ratio=gpu)
+        return host_slowdowns(pd.concat([of_cpu, of_gpu]), {str(of_cpu["study"].iloc[0]): "size"}, probed)["h100"]
+
+    small, smallest = slowdown([1.2, 3.0], probes), slowdown([3.0, 3.0], {})
+    assert (math.exp(small.mean), small.variance) == pytest.approx((2, 0.16**2))
+    assert slowdown([3.0, 3.0], probes) is probes["h100"]
+    assert (math.exp(smallest.mean), smallest.variance) == pytest.approx((2, 0.26**2))
 
 
 def test_the_spread_of_trials_is_pooled_over_sizes(row: Row) -> None:

@@ -41,14 +41,20 @@ PREDICTED = "predicted"
 """The origin of predicted cells."""
 
 FRAMEWORK = "framework"
-"""The roof of a CPU that gives its slowdown."""
+"""The roof of a CPU that gives its slowdown if no small step does."""
+
+PROBE_SPREAD = 0.18
+"""Standard deviation of ln(time) between 16 probes of this roof, one after the other on one machine."""
 
 
-def probed_slowdowns(roofs: pd.DataFrame, references: Sequence[Reference]) -> dict[str, float]:
-    """This CPU's time for framework work over that of each reference's CPU, where both have been probed."""
+def probed_slowdowns(roofs: pd.DataFrame, references: Sequence[Reference]) -> dict[str, SampleMean]:
+    """ln(this CPU's time for framework work / that of a reference's CPU), where both have been probed."""
     here = _framework_s(roofs)
     there = {reference.facts.name: _framework_s(reference.roofs) for reference in references}
-    return {name: here / time_s for name, time_s in there.items() if here and time_s}
+    error = 2 * PROBE_SPREAD**2
+    return {
+        name: SampleMean(math.log(here / time_s), error, math.inf) for name, time_s in there.items() if here and time_s
+    }
 
 
 def _framework_s(roofs: pd.DataFrame) -> float | None:
@@ -75,9 +81,10 @@ def device_parts(pairing: Pairing, trials: pd.DataFrame) -> Interpolation:
 
 
 def predicted(
-    pairing: Pairing, slowdown: float, of_reference: pd.DataFrame, prices: Mapping[str, float] | None = None
+    pairing: Pairing, log_slowdown: SampleMean, of_reference: pd.DataFrame, prices: Mapping[str, float] | None = None
 ) -> Pairing:
     """The pairing with the contender's times beside this CPU; `of_reference` has all trials of its machine."""
+    slowdown, error = math.exp(log_slowdown.mean), math.sqrt(log_slowdown.variance)
     trials, device_s = pairing.trials, device_parts(pairing, of_reference)
     is_contender = (trials["side"] == pairing.contender).to_numpy(bool)
     points, times_s = trials[pairing.along].to_numpy(float), numbers_of(trials["step_time_s"])
@@ -89,8 +96,8 @@ def predicted(
         whole = device + slowdown * host
         exponents = UNKNOWN_PART if device_s(point) is None else EXPONENTS
         furthest = max(abs(math.log((device + slowdown**power * host) / whole)) for power in exponents)
-        deviation[point] = math.hypot(SPEEDUP_SPREAD, furthest / NORMAL_QUANTILE)
         host_share[point] = slowdown * host / whole
+        deviation[point] = math.hypot(SPEEDUP_SPREAD, furthest / NORMAL_QUANTILE, host_share[point] * error)
     beside_s = np.where(is_contender, parts_s + slowdown * (times_s - parts_s), times_s)
     axes = [*series_axes(pairing.x_axis), "device"]
     cpu, gpu = (

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from statistics import geometric_mean
+from statistics import fmean
 
 import pandas as pd
 
 from crossover.compare.cells import MeansOfCells, means_of
+from crossover.compare.intervals import SampleMean
 from crossover.compare.pairings import REFERENCE, Pairing, XAxes, pairings
 from crossover.compare.ratios import ratios_of
 from crossover.config.words import BASELINE, X_AXES, is_cpu, series_axes
@@ -50,10 +52,10 @@ def compared_with_references(
     """Rows of table `ratios` with pair `reference`, the pairings of that name, and the predicted cells.
 
     There is one pairing per reference's accelerator and series, whose times are `predicted` for this CPU; the cells
-    have them, too. The slowdown of this CPU is that of the probes (`roofs` has those of this machine) or, if a CPU has
-    not been probed, that of `host_slowdowns`. The ratios are of predicted times of a reference's accelerator and times
-    of this CPU, where machines are compared so, and of times as measured of each device of this machine and the same
-    device of the reference. `rows` is the result of `agreeing`, and `means` has the costs of all cells.
+    have them, too. The slowdown of this CPU is that of `host_slowdowns`; `roofs` has the probes of this machine.
+    The ratios are of predicted times of a reference's accelerator and times of this CPU, where machines are
+    compared so, and of times as measured of each device of this machine and the same device of the reference.
+    `rows` is the result of `agreeing`, and `means` has the costs of all cells.
     """
     if rows.empty:
         return table_of("ratios"), [], table_of("cells")
@@ -66,15 +68,13 @@ def compared_with_references(
         and pairing.baseline_machine not in names
     ]
     measured = ratios_of(joined, means, across)
-    slowdowns = host_slowdowns(measured, x_axes)
-    if roofs is not None:
-        slowdowns |= probed_slowdowns(roofs, references)
+    slowdowns = host_slowdowns(measured, x_axes, {} if roofs is None else probed_slowdowns(roofs, references))
     of_references = {reference.facts.name: reference.trials for reference in references}
     pairs, ratios, cells = [], [measured[measured["contender"] == measured["machine"]]], []
     for pairing in across:
         machine = str(pairing.series["machine"])
-        slowdown = slowdowns.get(machine, 1.0)
-        if pairing.contender == pairing.device and 1 / MOST_SLOWDOWN <= slowdown <= MOST_SLOWDOWN:
+        slowdown = slowdowns.get(machine, SampleMean(0.0, EAGER_SPREAD**2, math.inf))
+        if pairing.contender == pairing.device and abs(slowdown.mean) <= math.log(MOST_SLOWDOWN):
             pairs.append(predicted(pairing, slowdown, of_references[machine], prices))
             of_pair, of_cells = ratios_and_cells(pairs[-1], means, prices)
             ratios.append(of_pair)
@@ -122,16 +122,32 @@ def _of_hosts(ratios: pd.DataFrame, x_axis: str) -> Iterator[tuple[pd.DataFrame,
             yield hosts, hosts[along].isin(speedups.loc[speedups["ratio"] < SMALL_SPEEDUP, along])
 
 
-def host_slowdowns(ratios: pd.DataFrame, x_axes: XAxes) -> dict[str, float]:
-    """For each reference, the time of this CPU over that of the reference's CPU: the geometric mean over small steps.
+SMALL_STEP_SPREAD = 0.16
+"""Standard deviation of ln(time of a small step on a CPU / on another), around its mean over 19 to 22 small steps.
 
-    Without small steps, it is that over the smallest step of each series. `ratios` have pair `reference`.
+It is the root mean square over the ten pairs of five hosts.
+"""
+
+
+def host_slowdowns(ratios: pd.DataFrame, x_axes: XAxes, probed: Mapping[str, SampleMean]) -> dict[str, SampleMean]:
+    """For each reference, ln(time of this CPU / time of the reference's CPU), with its squared error.
+
+    It is the mean over small steps; without any, that of the probes or, if a CPU has none, that of the smallest step of
+    each series. `ratios` have pair `reference`.
     """
     small: dict[str, list[float]] = {}
     smallest: dict[str, list[float]] = {}
     for study, rows in ratios.groupby("study", sort=False):
         for hosts, is_small in _of_hosts(rows, x_axes[str(study)]):
             machine = str(hosts["machine"].iloc[0])
-            small.setdefault(machine, []).extend(hosts.loc[is_small, "ratio"])
-            smallest.setdefault(machine, []).append(float(hosts["ratio"].iloc[0]))
-    return {machine: geometric_mean(small[machine] or smallest[machine]) for machine in small}
+            small.setdefault(machine, []).extend(hosts.loc[is_small, "ratio"].map(math.log))
+            smallest.setdefault(machine, []).append(math.log(hosts["ratio"].iloc[0]))
+    return {
+        **{machine: _mean(logs, EAGER_SPREAD) for machine, logs in smallest.items()},
+        **probed,
+        **{machine: _mean(logs, SMALL_STEP_SPREAD) for machine, logs in small.items() if logs},
+    }
+
+
+def _mean(logs: Sequence[float], spread: float) -> SampleMean:
+    return SampleMean(fmean(logs), spread**2 / len(logs), math.inf)
