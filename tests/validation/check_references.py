@@ -55,12 +55,12 @@ def predictions(
 ) -> pd.DataFrame:
     """One row per series and ordered pair of machines, if the crossover on the second machine is DECIDED.
 
-    Studies of a single size, which have none, are left out.
-
-    `x_axes` has the x axis of studies; it is the size for others. `predicted_low` and `predicted_high` are the ends of
-    the interval (with single trials, of the bracket): 0 or infinity for an open end, and both 0 or infinity if the
-    crossover is predicted below or above all sizes. `holds` says whether they enclose the crossover `measured` on the
-    second machine; it is missing without a prediction. `cpu_trials` limits the trials of a CPU cell."""
+    Studies of a single size, which have none, are left out. `x_axes` has the x axis of studies; it is the size for
+    others. `predicted_low` and `predicted_high` are the ends of the interval (with single trials, of the bracket):
+    0 or infinity for an open end, and both 0 or infinity if the crossover is predicted below or above all sizes.
+    `holds` says whether they enclose the crossover `measured` on the second machine; it is missing without a
+    prediction. `cpu_trials` limits the trials of a CPU cell.
+    """
     rows = []
     for there, here in permutations(references, 2):
         trials = here.trials.assign(machine=HERE)

@@ -26,27 +26,26 @@ def refinement_on(
     Without an accelerator, `device` becomes the pair with a reference, if there are any. Without a pair, the cells of
     claims about ratios are refined.
     """
-    over_cores = study.x_axis == CPU_THREADS
     if study.refinement is None or not study.timed:
         return None
     refinement = replace(run, **study.refinement)
-    pairs = _pairs_on(study, devices, refinement, has_references) if over_cores or len(study.points) > 1 else ()
-    if pairs:
-        return replace(refinement, pairs=pairs)
-    claims = _claims_ratio_of(study, study.devices_among(devices))
-    return replace(refinement, pairs=(), bisections=0, doublings=0) if claims else None
-
-
-def _claims_ratio_of(study: Study, devices: Sequence[str]) -> bool:
-    """Whether a claim is about a ratio of two sides that these devices measure."""
-    forms = (claim.form for claim in study.claims)
-    sides = ((form.of.axes, form.over.axes) for form in forms if isinstance(form, RatioWithin))
-    return any(all(axes.get("device") in {None, *devices} for axes in both) for both in sides)
-
-
-def _pairs_on(study: Study, devices: Sequence[str], refinement: Refinement, has_references: bool) -> tuple[Any, ...]:
-    over_cores = study.x_axis == CPU_THREADS
     sides = study.devices_among(devices)
+    if pairs := _pairs_on(study, sides, refinement, has_references):
+        return replace(refinement, pairs=pairs)
+    return replace(refinement, pairs=(), bisections=0, doublings=0) if _claims_ratio_of(study, sides) else None
+
+
+def _claims_ratio_of(study: Study, sides: Sequence[str]) -> bool:
+    """Whether a claim is about a ratio of two cells that are measured on these sides."""
+    forms = (claim.form for claim in study.claims)
+    cells = ((form.of.axes, form.over.axes) for form in forms if isinstance(form, RatioWithin))
+    return any(all(axes.get("device") in {None, *sides} for axes in both) for both in cells)
+
+
+def _pairs_on(study: Study, sides: Sequence[str], refinement: Refinement, has_references: bool) -> tuple[Any, ...]:
+    over_cores = study.x_axis == CPU_THREADS
+    if len(study.points) < (1 if over_cores else 2):
+        return ()
     alone = [side for side in sides if ranks_of_side(side) == 1]
     on_both = BASELINE in alone and len(alone) > 1
     compared = {

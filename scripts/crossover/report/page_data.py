@@ -300,11 +300,7 @@ def _crossovers(tables: RunTables, bases: Mapping[str, str]) -> list[dict[str, A
         {
             "cell": int(rows_with(cells, [*series_axes(row["x_axis"]), "device"], row).index[0]),
             "on": {axis: crossover for axis in SHOWN_OVER[row["x_axis"]] if (crossover := _on_axis(row, axis))},
-            **(
-                {"machine": row["reference"], "product": product_family(row["contender_name"])}
-                if row["reference"]
-                else {}
-            ),
+            **(_of_reference(row) if row["reference"] else {}),
         }
         for row in records(pd.concat([headline_rows(crossovers), in_time_of_gpus, elsewhere]))
     ]
