@@ -143,6 +143,11 @@ class SampleMean:
             return math.nan
         return 2 * float(special.stdtr(self.freedom, -abs(self.mean - null) / math.sqrt(self.variance)))
 
+    def expected_after(self, growth: float) -> SampleMean:
+        """The same mean as if it were of `growth` times as many values with the same spread."""
+        freedom = growth * (self.freedom + 1) - 1 if self.freedom else 0
+        return SampleMean(self.mean, self.variance / growth, freedom)
+
     def exp_interval(self, together: int = 1) -> Interval:
         """The geometric mean of values whose logarithms are summarised, with its t interval."""
         logs = self.interval(together)

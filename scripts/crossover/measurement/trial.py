@@ -24,7 +24,7 @@ from crossover.measurement import Tell, ignore
 from crossover.measurement.cell import Columns, OpenCell, open_cell
 from crossover.measurement.clock.cold import CALLS, evict_caches
 from crossover.measurement.clock.latency import (
-    TURN_STEPS,
+    LEAST_STEPS,
     Method,
     correct_methods,
     fitting,
@@ -127,7 +127,7 @@ class Trial:
         self.execution = execution = self._prepare()
         self.watch = watch = self._stopwatch()
         self.phases.end("build")
-        later_steps = min(job.latency_steps, TURN_STEPS)  # the latencies take at least this many
+        later_steps = min(job.latency_steps, LEAST_STEPS)  # the latencies take at least this many
         ran_s: list[float] = []
 
         def first_step() -> None:

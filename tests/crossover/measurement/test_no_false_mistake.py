@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy.signal import lfilter
 
-from crossover.measurement.clock.latency import TURN_STEPS, Method, correct_methods, measure_latencies, time_cold
+from crossover.measurement.clock.latency import LEAST_STEPS, Method, correct_methods, measure_latencies, time_cold
 from crossover.topics.latency.table import COLD, MISTAKES, RIGHT, latencies_of
 from fake_device import MICROSECOND, FakeDevice
 
@@ -38,7 +38,7 @@ def same_method(methods: Mapping[str, Method]) -> dict[str, Method]:
 
 
 def simulated(draw: np.random.Generator, drift: float, longer: float = 1.0) -> Trial:
-    """A trial of 764 steps on a noisy machine: 50 cold steps, 204 others, 300 with the correct method and 100 with each
+    """A trial of 785 steps on a noisy machine: 50 cold steps, 204 others, 300 with the correct method and 100 with each
     of two others, plus the first step of each turn, which is not counted.
 
     Trials differ by 10 %. Within a trial the speed drifts by `drift` ± 10 %, wanders by 10 % over a hundred steps, and
@@ -61,7 +61,7 @@ def simulated(draw: np.random.Generator, drift: float, longer: float = 1.0) -> T
             host.now += round((longer - 1) * (host.now - start))
 
         watch = host.watch()
-        cold = time_cold(host.step, TURN_STEPS, watch)
+        cold = time_cold(host.step, LEAST_STEPS, watch)
         for _ in range(204):
             host.step()
         methods = same_method(correct_methods(host.step, watch)) | {
@@ -82,13 +82,13 @@ def simulated(draw: np.random.Generator, drift: float, longer: float = 1.0) -> T
 def test_at_most_five_percent_of_runs_report_a_mistake_that_was_not_made(
     mistakes: Callable[[Trial, int], list[str]], runs: int, drift: float, trials: int
 ) -> None:
-    draw = np.random.default_rng(1)
+    draw = np.random.default_rng(2)
     wrong = [names for _ in range(runs) if (names := mistakes(simulated(draw, drift), trials))]
     print(f"{len(wrong)} of {runs} runs of {trials} trials name a mistake: {wrong[:5]}")
     assert len(wrong) <= 0.05 * runs
 
 
-def test_a_mistake_of_a_third_is_reported_despite_the_noise(mistakes: Callable[[Trial, int], list[str]]) -> None:
+def test_a_mistake_of_a_quarter_is_reported_despite_the_noise(mistakes: Callable[[Trial, int], list[str]]) -> None:
     draw = np.random.default_rng(0)
-    runs = [mistakes(simulated(draw, 0.3, longer=4 / 3), 5) for _ in range(20)]
+    runs = [mistakes(simulated(draw, 0.3, longer=5 / 4), 5) for _ in range(20)]
     assert sum("latencies_transfer_s" in names for names in runs) >= 16

@@ -124,6 +124,10 @@ def test_a_speedup_by_hand(row: Row, ratio: float, spread: float, expected: tupl
     assert (finding["published"], finding["tested_low"], finding["tested_high"]) == ("tested: 4 to 5", 4, 5)
 
 
+def below(limit: float) -> dict[str, Any]:
+    return {"ratio_below": {"metric": "step_time_s", **SIDES, "limit": limit}}
+
+
 @pytest.mark.parametrize(
     ("spread", "form", "stage", "added"),
     [
@@ -132,6 +136,8 @@ def test_a_speedup_by_hand(row: Row, ratio: float, spread: float, expected: tupl
         (0.06, SPEEDUP, 3, [*range(3, 13)]),
         (0.06, SPEEDUP, 4, []),  # no such stage
         (0.05, SPEEDUP, 2, []),  # compatible
+        (0.06, below(4.9), 2, [3, 4, 5, 6, 7, 8]),  # 12 trials would give 4.2 to 4.8
+        (0.06, below(4.6), 2, []),  # and not decide this
         (0.06, {"ratio_between": {"metric": "peak_rss_bytes", **SIDES, "range": [1, 2]}}, 2, []),
         (0.06, {"crossover_between": {"range": [1, 2]}}, 2, []),
         (0.06, {"speedup_between": {**SPEEDUP["speedup_between"], "where": {"size": 7}}}, 2, []),

@@ -106,6 +106,21 @@ def interval_of_ratio(ratio: SampleMean | Interval, together: int) -> Interval:
     return ratio if isinstance(ratio, Interval) else ratio.exp_interval(together)
 
 
+def may_be_decided(
+    form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any, most_trials: int
+) -> bool:
+    """Whether `most_trials` of each cell would decide an inconclusive claim with the ratio and the spread seen so far.
+
+    True if they are not known: for a payback and for single trials. Errors as in `check_ratio`.
+    """
+    if isinstance(form, PaybackWithin):
+        return True
+    ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
+    if isinstance(ratio, Interval) or not ratio.freedom:
+        return True
+    return judge_ratio(form, ratio.expected_after(most_trials / trials), most_trials, 1).verdict != INCONCLUSIVE
+
+
 def rests_on_latencies(form: RatioWithin) -> bool:
     """Whether a claim is about the effect of a mistake, which table `latencies` has."""
     return form.of.axes == form.over.axes and _mistake_of(form.of.metric, form.over.metric) is not None

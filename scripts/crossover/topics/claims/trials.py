@@ -14,7 +14,7 @@ from crossover.config.study import Study
 from crossover.config.words import AXES
 from crossover.tables.frames import first_row, of_study, on_all_cores
 from crossover.tables.registry import DETERMINISTIC
-from crossover.topics.claims.cell_claims import check_ratio
+from crossover.topics.claims.cell_claims import check_ratio, may_be_decided
 from crossover.topics.claims.findings import NoFindingError, pinned
 
 
@@ -27,7 +27,8 @@ def trials_of_claims(
 ) -> list[Request]:
     """The trials that a stage (from 1) adds for each inconclusive claim about a ratio, on each machine.
 
-    `refinements` and `trials` are by study.
+    Claims that even the trials of the last stage are not expected to decide get none. `refinements` and `trials` are by
+    study.
     """
     requests = []
     for study, claim in ((of.name, claim) for of in studies.values() for claim in of.claims):
@@ -38,13 +39,15 @@ def trials_of_claims(
         later_stages = dict(enumerate(refinement.trials_of_stages(trials[study]), refinement.bisections + 1))
         if stage not in later_stages:
             continue
+        most, steps_per_run = max(later_stages.values()), studies[study].steps_per_run
         numbers = {*range(refinement.first(trials[study]) + 1, later_stages[stage] + 1)}
         for machine, rows in on_all_cores(of_study(measurements, study)).groupby("machine"):
             try:
-                finding = check_ratio(form, study, rows, studies[study].steps_per_run)
+                finding = check_ratio(form, study, rows, steps_per_run)
+                is_open = finding.verdict == INCONCLUSIVE and may_be_decided(form, study, rows, steps_per_run, most)
             except NoFindingError:
                 continue
-            if finding.verdict == INCONCLUSIVE:
+            if is_open:
                 sides = [first_row(pinned(rows, side.axes)) for side in (form.of, form.over)]
                 why = {
                     "study": study,

@@ -10,6 +10,7 @@ import pytest
 
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.latency import (
+    LEAST_STEPS,
     OTHERS_STEPS,
     TURN_STEPS,
     correct_methods,
@@ -89,9 +90,9 @@ def test_only_two_cold_steps_run_if_all_would_exceed_the_limit() -> None:
 
 @pytest.mark.parametrize(
     ("steps", "step_s", "longest_s", "fits"),
-    [(300, 0.5, 150, 300), (300, 0.5, 149.9, 299), (300, 10, 60, TURN_STEPS), (30, 10, 60, 30), (300, 0, 60, 300)],
+    [(300, 0.5, 150, 300), (300, 0.5, 149.9, 299), (300, 10, 60, LEAST_STEPS), (30, 10, 60, 30), (300, 0, 60, 300)],
 )
-def test_the_steps_that_fit_are_at_least_a_turn(steps: int, step_s: float, longest_s: float, fits: int) -> None:
+def test_some_steps_are_timed_even_if_they_take_too_long(steps: int, step_s: float, longest_s: float, fits: int) -> None:
     assert fitting(steps, step_s, longest_s) == fits
 
 
@@ -112,7 +113,9 @@ def test_columns_of_the_correct_methods() -> None:
 
 def test_percentiles_by_hand() -> None:
     """The p-th percentile of 0, 1, ..., 400 is 4 p; for the intervals see tests/crossover/test_percentiles.py."""
-    numbers = iter(number for start in range(0, 401, 50) for number in (0.0, *range(start, start + 50)))
+    starts = (*range(0, OTHERS_STEPS, TURN_STEPS), OTHERS_STEPS)
+    turns = zip(starts, (*starts[1:], 401), strict=True)
+    numbers = iter(number for start, end in turns for number in (0.0, *range(start, end)))
     columns = measure_latencies({"latencies_s": lambda n: [float(next(numbers)) for _ in range(n)]}, 401, seed=0)
     assert [columns[f"latency_p{percent}_s"] for percent in (50, 95, 99)] == [200, 380, 396]
     assert (columns["latency_p99_low_s"], columns["latency_p99_high_s"]) == (392, 400)
@@ -132,20 +135,22 @@ def turns(seed: int) -> tuple[str, dict[str, Any]]:
         return measure
 
     methods = {"latencies_s": method("R"), "U": method("U"), "T": method("T")}
-    columns = measure_latencies(methods, 6 * TURN_STEPS + 7, seed)
+    columns = measure_latencies(methods, OTHERS_STEPS + 207, seed)
     assert [count for _, count in log[::2]] == [1] * (len(log) // 2)
     assert [name for name, _ in log[::2]] == [name for name, _ in log[1::2]]
     return "".join(name for name, _ in log[1::2]), columns
 
 
 def test_methods_take_turns_in_an_order_set_by_the_seed_and_then_in_reverse() -> None:
-    """A round of three and its reverse, then five turns of the correct method; each begins with a step that does not
-    count, and the last has a rest of 7 steps.
-    """
+    """Rounds of three and their reverses, then the correct method alone; each begins with a step that does not count."""
     order, columns = turns(seed=1)
-    first, second, rest = order[:3], order[3:6], order[6:]
-    assert (sorted(first), second, rest) == (["R", "T", "U"], first[::-1], 5 * "R")
-    assert len(columns["latencies_s"]) == 6 * TURN_STEPS + 7
+    rounds = [order[start : start + 3] for start in range(0, len(order) - 1, 3)]
+    assert len(rounds) == OTHERS_STEPS / TURN_STEPS
+    assert all(sorted(first) == ["R", "T", "U"] for first in rounds)
+    assert rounds[1::2] == [first[::-1] for first in rounds[::2]]
+    assert len(set(rounds)) > 2
+    assert order[-2:] == rounds[-1][-1] + "R"
+    assert len(columns["latencies_s"]) == OTHERS_STEPS + 207
     assert len(columns["U"]) == len(columns["T"]) == OTHERS_STEPS
     assert set(columns["U"]) == {2 * (turn + 1) for turn, name in enumerate(order) if name == "U"}
     assert turns(seed=1) == turns(seed=1)
