@@ -56,12 +56,12 @@ def product(rows, device):
 
 
 class Encoder(nn.Module):
-    """A sentence encoder of BERT's form, which scores each sentence of a batch against each other one."""
+    """A sentence encoder of BERT's form without dropout, which scores each sentence of a batch against each other one."""
 
     def __init__(self, layers, width):
         super().__init__()
         self.embed = nn.Embedding(VOCABULARY, width)
-        layer = nn.TransformerEncoderLayer(width, width // 64, 4 * width, activation="gelu", batch_first=True)
+        layer = nn.TransformerEncoderLayer(width, width // 64, 4 * width, 0.0, "gelu", batch_first=True)
         self.encode = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
 
     def forward(self, tokens):

@@ -63,10 +63,17 @@ REPEAT_TOLERANCE = 1e-9
 """Relative difference allowed between two runs in double precision, whose order of summation may differ."""
 
 WHOLE_BATCH_S = 0.1
-"""Maximum duration of the reference for a whole batch; above it, only some rows are compared, if possible."""
+"""Maximum duration of the reference for a batch of more than `checked_rows`; above it, only these are compared, if
+possible."""
+
+CHECKED_ROWS_S = 1.0
+"""Maximum duration of the reference for `checked_rows`; above it, only FEW_ROWS are compared, if possible."""
+
+FEW_ROWS = 8
+"""Number of rows that are compared if the reference is slow."""
 
 LONGEST_BATCH_S = 5.0
-"""Time limit of the reference for a batch whose rows depend on each other."""
+"""Time limit of the reference for a batch of more than `checked_rows`, if its rows depend on each other."""
 
 NEGLIGIBLE_S = 0.02
 """A reference that takes no longer than this is assumed to fit into memory."""
@@ -283,28 +290,43 @@ def _part(
     whole = Part(batch, batch)
     lengths = {len(tensor) for tensor in tensors_of(batch) if tensor.dim()}
     count = max(lengths, default=0)
-    if not task.batched or count <= task.checked_rows:
+    most, few = min(count, task.checked_rows), min(FEW_ROWS, task.checked_rows)
+    if not task.batched or count <= few:
         return whole
     training = isinstance(task, GradientTask)
-    rows = torch.arange(task.checked_rows) if training else checked_rows(count, task.checked_rows)
-    subset = map_tensors(lambda tensor: tensor[rows.to(tensor.device)] if tensor.dim() else tensor, batch)
-    exact: Values = {}
 
-    def run() -> None:
-        exact.update(run_reference(subset))
+    def run(limit: int, longest_s: float) -> tuple[torch.Tensor, Any, Values, float]:
+        """Run the reference for `limit` rows: their indices, the rows, the results, and its duration for a row.
 
-    ratio = count / len(rows)
+        If that exceeds `longest_s`, the reference is run once more, since the first run also loads libraries.
+        """
+        rows = torch.arange(limit) if training else checked_rows(count, limit)
+        subset = map_tensors(lambda tensor: tensor[rows.to(tensor.device)] if tensor.dim() else tensor, batch)
+        exact: Values = {}
+
+        row_s = _seconds(lambda: exact.update(run_reference(subset))) / limit
+        if row_s > longest_s:
+            row_s = _seconds(lambda: exact.update(run_reference(subset))) / limit
+        return rows, subset, exact, row_s
+
     try:
-        whole_s = ratio * _seconds(run)
-        if whole_s > WHOLE_BATCH_S:  # run once more, since the first run also loads libraries
-            whole_s = ratio * _seconds(run)
+        rows, subset, exact, row_s = run(few, CHECKED_ROWS_S / most if few < most else WHOLE_BATCH_S / count)
+        is_slow = few < most and row_s > CHECKED_ROWS_S / most
+        if count == most and not is_slow:
+            return whole
+        if few < most and not is_slow:
+            rows, subset, exact, row_s = run(most, WHOLE_BATCH_S / count)
     except Exception as error:
         if is_out_of_memory(error):
             raise
         return whole  # the model may accept only this batch size
+    whole_s = row_s * count
 
     def fits() -> bool:
-        return whole_s <= NEGLIGIBLE_S or ratio * grown_bytes(run) < available_bytes() / 2
+        if whole_s <= NEGLIGIBLE_S:
+            return True
+        grown = grown_bytes(lambda: exact.update(run_reference(subset)))
+        return count / len(rows) * grown < available_bytes() / 2
 
     if whole_s <= WHOLE_BATCH_S and fits():
         return whole
@@ -312,7 +334,7 @@ def _part(
         return Part(subset, subset, exact, count=len(rows))
     if lengths == {count} and _rows_are_independent(batch, count, rows, run_step, precision):
         return Part(batch, subset, exact, rows, len(rows))
-    if whole_s <= LONGEST_BATCH_S and fits():
+    if count == most or (whole_s <= LONGEST_BATCH_S and fits()):
         return whole
     raise UncheckedError(
         "the rows of a batch depend on each other, so that all of them must be compared; in double precision that "

@@ -22,6 +22,8 @@ from torch.utils.checkpoint import checkpoint
 from crossover.config.words import PRECISIONS
 from crossover.measurement.step import correctness
 from crossover.measurement.step.correctness import (
+    CHECKED_ROWS_S,
+    FEW_ROWS,
     ROUNDING,
     WHOLE_BATCH_S,
     CheckResult,
@@ -355,16 +357,20 @@ def set_reference_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 BATCH = 1024
 """Batch size, 32 times the number of rows that are compared."""
 LIMIT_S = WHOLE_BATCH_S / 32
+SLOW_S = CHECKED_ROWS_S * FEW_ROWS / ROWS
 FREE_BYTES = 64 * 10**9
 
 
 @pytest.mark.parametrize(
     ("seconds", "bytes_", "seen", "rows"),
     [
-        (LIMIT_S, 10, [ROWS, BATCH, BATCH], None),  # the rows to time the reference; then the reference and the step
-        (LIMIT_S * 1.01, 10, [ROWS, ROWS, ROWS], ROWS),  # timed twice, since the first run loads libraries
-        (LIMIT_S, FREE_BYTES // 65, [ROWS, BATCH, BATCH], None),  # the batch takes 32 times as much: nearly a half
-        (LIMIT_S, FREE_BYTES // 64, [ROWS, ROWS], ROWS),
+        # Runs of the reference on some rows, to time it, then the reference and the step.
+        (LIMIT_S, 10, [FEW_ROWS, ROWS, BATCH, BATCH], None),
+        (LIMIT_S * 1.01, 10, [FEW_ROWS, ROWS, ROWS, ROWS], ROWS),  # timed twice, since the first run loads libraries
+        (LIMIT_S, FREE_BYTES // 65, [FEW_ROWS, ROWS, BATCH, BATCH], None),  # the batch takes 32 times as much
+        (LIMIT_S, FREE_BYTES // 64, [FEW_ROWS, ROWS, ROWS], ROWS),
+        (SLOW_S, 10, [FEW_ROWS, ROWS, ROWS, ROWS], ROWS),
+        (SLOW_S * 1.01, 10, [FEW_ROWS, FEW_ROWS, FEW_ROWS], FEW_ROWS),
     ],
 )
 def test_a_training_is_compared_on_the_whole_batch_unless_that_takes_long_or_much_memory(
@@ -381,6 +387,21 @@ def test_a_training_is_compared_on_the_whole_batch_unless_that_takes_long_or_muc
     answer = checked(batch=torch.randn(BATCH, 4), forward=forward, grown_bytes=lambda _run: bytes_)
     assert is_right(answer)
     assert (lengths, answer.rows) == (seen, rows)
+
+
+def test_a_slow_batch_of_few_rows_is_compared_in_part_if_its_rows_are_independent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    set_reference_time(monkeypatch, 60.0)
+    assert checked().rows == FEW_ROWS
+    batch = torch.randn(ROWS, 4)
+    alone = compare_with_reference(TinyInference(model(), batch), model, "fp32")
+    together = compare_with_reference(
+        TinyInference(with_output_hook(mixed)(model()), batch), lambda: with_output_hook(mixed)(model()), "fp32"
+    )
+    assert is_right(alone)
+    assert is_right(together)
+    assert (alone.rows, together.rows) == (FEW_ROWS, None)
 
 
 def test_a_model_for_a_fixed_batch_size_is_compared_on_the_whole_batch() -> None:
@@ -409,9 +430,9 @@ def checked_inference(
 
 def test_an_inference_runs_the_whole_batch_but_is_compared_on_some_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The task's model runs the whole batch three times, twice to show that rows are independent."""
-    set_reference_time(monkeypatch, 1.0)
+    set_reference_time(monkeypatch, 0.2)
     answer, timed, exact = checked_inference(torch.arange(1.0, 1001).unsqueeze(1))
-    assert (timed, exact) == ([1000] * 3, [ROWS] * 2)
+    assert (timed, exact) == ([1000] * 3, [FEW_ROWS, *[ROWS] * 2])
     assert answer == CheckResult({"result": 0.0}, rows=ROWS)
 
 
@@ -420,7 +441,7 @@ def test_rows_that_depend_on_others_by_rounding_alone_count_as_independent(
     monkeypatch: pytest.MonkeyPatch, multiple: int, rows: int | None
 ) -> None:
     """Beside other rows, the outputs differ by a multiple of the rounding, of which three are allowed."""
-    set_reference_time(monkeypatch, 1.0)
+    set_reference_time(monkeypatch, 0.2)
 
     def change(outputs: torch.Tensor) -> torch.Tensor:
         is_beside = len(outputs) == 1000 and bool(outputs[1] != outputs[0])
@@ -449,7 +470,7 @@ def wrong_row(row: int) -> Change:
 def test_wrong_rows_among_those_compared_are_found(
     monkeypatch: pytest.MonkeyPatch, change: Change, error: float
 ) -> None:
-    set_reference_time(monkeypatch, 1.0)
+    set_reference_time(monkeypatch, 0.2)
     answer, _, _ = checked_inference(torch.ones(1000, 1), change)
     assert answer.errors["result"] == pytest.approx(error)
 
@@ -470,7 +491,7 @@ def test_outputs_without_an_independent_row_per_sample_are_compared_whole_or_unc
     assert answer.wrong is None
     if seconds == 1.0:
         assert "the rows of a batch depend on each other" in str(answer.unchecked)
-        assert "about 32 s" in str(answer.unchecked)
+        assert "about 128 s" in str(answer.unchecked)
     else:
         assert is_right(answer)
         assert answer.rows is None
