@@ -56,7 +56,7 @@ def product(rows, device):
 
 
 class Encoder(nn.Module):
-    """A sentence encoder of BERT's form without dropout, which scores each sentence of a batch against each other one."""
+    """A sentence encoder of BERT's form, without dropout, which scores each sentence of a batch against the others."""
 
     def __init__(self, layers, width):
         super().__init__()

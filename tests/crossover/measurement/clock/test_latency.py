@@ -92,7 +92,9 @@ def test_only_two_cold_steps_run_if_all_would_exceed_the_limit() -> None:
     ("steps", "step_s", "longest_s", "fits"),
     [(300, 0.5, 150, 300), (300, 0.5, 149.9, 299), (300, 10, 60, LEAST_STEPS), (30, 10, 60, 30), (300, 0, 60, 300)],
 )
-def test_some_steps_are_timed_even_if_they_take_too_long(steps: int, step_s: float, longest_s: float, fits: int) -> None:
+def test_some_steps_are_timed_even_if_they_take_too_long(
+    steps: int, step_s: float, longest_s: float, fits: int
+) -> None:
     assert fitting(steps, step_s, longest_s) == fits
 
 
@@ -142,7 +144,7 @@ def turns(seed: int) -> tuple[str, dict[str, Any]]:
 
 
 def test_methods_take_turns_in_an_order_set_by_the_seed_and_then_in_reverse() -> None:
-    """Rounds of three and their reverses, then the correct method alone; each begins with a step that does not count."""
+    """Rounds of three and their reverses, then the correct method alone; a step that does not count before each."""
     order, columns = turns(seed=1)
     rounds = [order[start : start + 3] for start in range(0, len(order) - 1, 3)]
     assert len(rounds) == OTHERS_STEPS / TURN_STEPS
