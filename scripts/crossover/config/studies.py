@@ -120,7 +120,7 @@ class Refinement:
         le=20,
     )
     target_width: float = number(
-        0.05,
+        0.1,
         "Further trials are measured if the crossover's 95 % interval is wider than ± this share of the crossover.",
         gt=0,
         le=MOST_TOLERANCE,

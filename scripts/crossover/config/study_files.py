@@ -24,7 +24,7 @@ from crossover.config.models import (
 from crossover.config.published_rows import read_published_rows
 from crossover.config.signatures import BATCH_NAMES, DEVICE, FUNCTION_ARGUMENTS, FUNCTION_SIGNATURE, WITHOUT_BATCH
 from crossover.config.studies import LATENCY_STEPS_MIN
-from crossover.config.study import Published, PublishedRows, Study, StudyFile, cells_of_candidates
+from crossover.config.study import LEAST_OF_MAP, Published, PublishedRows, Study, StudyFile, cells_of_candidates
 from crossover.config.table_files import read_table
 from crossover.config.words import (
     AS_WRITTEN,
@@ -351,6 +351,12 @@ def _axis_problems(study: Study) -> Iterator[str]:
         yield "x_axis: cpu_threads, but cpu_threads is empty; allowed: size, or cpu_threads as [1, half]"
     if study.x_axis == CPU_THREADS and study.candidates:
         yield "candidates: not possible with x_axis cpu_threads; allowed: null, or another x_axis"
+    pairs = (study.refinement or {}).get("pairs", ())
+    for pair in {"precision", "execution", "variant"}.intersection(pairs):
+        if len(values := getattr(study, f"{pair}s")) == 1:
+            yield f"refinement.pairs: {pair}, but {pair}s is {list(values)}; allowed: several, or pairs without {pair}"
+    if "plane" in pairs and not study.has_plane:
+        yield f"refinement.pairs: plane, which needs {LEAST_OF_MAP} sizes and {LEAST_OF_MAP} batch sizes or more"
 
 
 def _candidate_problems(study: Study) -> Iterator[str]:

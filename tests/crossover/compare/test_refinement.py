@@ -92,10 +92,10 @@ MORE = PairPlan("add_trials", trials={100: 8, 400: 8})
 @pytest.mark.parametrize(
     ("low", "high", "stage", "trials", "refinement", "expected"),
     [
-        # 200 ± 5 % is a width of 20; an interval with an open end is not narrow.
-        (191.0, 210.0, 3, 8, Refinement(), PairPlan("narrow_enough")),
-        (189.0, 211.0, 3, 8, Refinement(), MORE),
-        (None, 210.0, 3, 8, Refinement(), MORE),
+        # 200 ± 10 % is a width of 40; an interval with an open end is not narrow.
+        (181.0, 220.0, 3, 8, Refinement(), PairPlan("narrow_enough")),
+        (179.0, 221.0, 3, 8, Refinement(), MORE),
+        (None, 220.0, 3, 8, Refinement(), MORE),
         (150.0, 250.0, 3, 8, Refinement(target_width=0.24), MORE),
         (None, None, 1, 3, PRESETS["quick"].refinement, PairPlan("add_trials", trials={100: 2, 400: 2})),
         (None, None, 2, 3, PRESETS["quick"].refinement, PairPlan("add_trials", trials={100: 3, 400: 3})),

@@ -64,6 +64,11 @@ def test_a_study_may_change_numbers_of_the_run(folder: Any) -> None:
             {"x_axis": "batch_size"},
             "x_axis: batch_size, but batch_sizes is [100]; allowed: size, or several batch sizes",
         ),
+        (
+            {"refinement": {"pairs": ["execution"]}},
+            "refinement.pairs: execution, but executions is ['eager']; allowed: several, or pairs without execution",
+        ),
+        ({"refinement": {"pairs": ["plane"]}}, "refinement.pairs: plane, which needs 3 sizes and 3 batch sizes or"),
         ({"x_axis": "cpu_threads"}, "x_axis: cpu_threads, but cpu_threads is empty; allowed: size, or"),
         (
             {"x_axis": "cpu_threads", "cpu_threads": [1], "candidates": {"executions": ["compile"]}},
