@@ -19,6 +19,7 @@ DRAWING = {
     *("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"),
     *("bernoulli", "binomial", "multinomial", "normal", "poisson"),
     *("bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"),
+    "kaiming_uniform_",  # of torch.nn.init, in which the mode sees no other call
 }
 
 

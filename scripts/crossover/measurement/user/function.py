@@ -48,6 +48,7 @@ from crossover.measurement.user.repeats import (
     spent,
     used_up,
     verdict,
+    wait_for_threads,
 )
 
 RETURNS = "a function without arguments, or a crossover.Step(run=...) without a model"
@@ -297,6 +298,7 @@ def _timed(run: Callable[[], Any], times: list[Spent]) -> Callable[[], Any]:
 
     def timed() -> Any:
         returned: list[Any] = []
+        wait_for_threads()
         times.append(spent(lambda: returned.append(run())))
         return returned[0]
 

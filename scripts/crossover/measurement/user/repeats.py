@@ -47,6 +47,9 @@ CHANCE_S = 0.1
 LEAST_WAIT_S = 1e-3
 """Least difference in wall-clock time from which a first call is said to wait; other processes delay it too."""
 
+REST_S, LONGEST_SPIN_S = 0.01, 0.5
+"""Time for which threads must rest, in seconds, and after which a call is timed even if they do not."""
+
 COMPILERS = ("cupy", "jax", "numba", "taichi", "tensorflow", "triton")
 """Packages that compile a function in its first call."""
 
@@ -67,7 +70,9 @@ class Spent(NamedTuple):
     cpu_s: float
     """CPU time of this process, which does not count waiting, such as for new worker processes."""
     wall_s: float
-    """Wall-clock time, less the time for which threads of this process waited for a core."""
+    """Wall-clock time, less the time for which threads of this process waited for a core; 0 if unknown, since these
+    waited for longer together.
+    """
 
 
 def spent(
@@ -89,6 +94,20 @@ def spent(
             gc.enable()
 
 
+def wait_for_threads(
+    cpu_ns: Callable[[], int] = time.process_time_ns, sleep: Callable[[float], None] = time.sleep
+) -> None:
+    """Wait until the threads of this process rest, for at most LONGEST_SPIN_S.
+
+    Those of NumPy's and torch's libraries spin after their work, in a first call after that of building its data.
+    """
+    for _ in range(round(LONGEST_SPIN_S / REST_S)):
+        start_ns = cpu_ns()
+        sleep(REST_S)
+        if cpu_ns() - start_ns < 0.1 * REST_S * 1e9:
+            return
+
+
 def verdict(
     firsts: Sequence[Spent], laters: Sequence[Spent], may_compile: bool, least_s: float = LEAST_S[VANISHED]
 ) -> tuple[str | None, str | None]:
@@ -105,7 +124,7 @@ def verdict(
         return f"only its first call does the work: {times}; {ADVICE}", None
     if first > SHRUNK * later and first - later > LEAST_S[SHRUNK]:
         return None, f"{times}: perhaps its first call leaves less work to the later ones; {ADVICE}"
-    if first_wall > VANISHED * later_wall and first_wall - later_wall > LEAST_WAIT_S:
+    if 0 < VANISHED * later_wall < first_wall and first_wall - later_wall > LEAST_WAIT_S:
         return None, (
             f"a call on new data takes {first_wall:.2g} s, after many calls {later_wall:.2g} s, and little of it is "
             "CPU time: perhaps only its first call waits, such as for a file, a network or a sleep, or other processes "

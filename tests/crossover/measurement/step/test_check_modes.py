@@ -40,6 +40,8 @@ def draws_of(draw: Draw, dtype: torch.dtype, layout: torch.memory_format = torch
         lambda x: x.new_empty((9, 1)).bernoulli_(0.8),
         lambda x: torch.empty_like(x).exponential_(),
         lambda x: torch.multinomial(x[0, 0, 0], 2),
+        lambda x: torch.nn.init.kaiming_uniform_(torch.empty_like(x)),
+        lambda x: torch.nn.Linear(4, 4, dtype=x.dtype).bias.detach(),
     ],
 )
 def test_random_numbers_are_the_same_in_every_precision_and_layout(draw: Draw) -> None:

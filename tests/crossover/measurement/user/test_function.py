@@ -116,6 +116,12 @@ def test_axes_that_the_imported_function_lacks_are_one_line(tmp_path: Path) -> N
     assert line.endswith("build(m, device) has no argument k, which `axes` names; name two that it has")
 
 
+def test_a_network_that_a_function_builds_has_the_same_weights_in_each_build(tmp_path: Path) -> None:
+    body = "layer = torch.nn.Linear(n, n)\n    return lambda: layer(torch.ones(n)).detach()"
+    answer = task_of(cell_of("build", file=written(tmp_path, body))).check()
+    assert (answer.wrong, answer.unchecked) == (None, None)
+
+
 WRONG = "return lambda: np.arange(n) * (2.0 if device == 'cpu' else 2.01)"
 
 
@@ -391,6 +397,7 @@ def test_the_ratio_of_the_least_times_decides(
     [
         ([0.2, 0.3], [1e-4, 1.0], True),
         ([0.2, 1e-3], [1e-4], False),  # one of two was delayed
+        ([0.2], [0.0], False),  # unknown
         ([0.2], [0.1], False),
     ],
 )
@@ -407,6 +414,19 @@ def test_a_call_is_timed_by_both_clocks() -> None:
     queued_ns = iter([7, 27])  # other processes used the core for 20 ns
     took = repeats.spent(lambda: None, cpu_ns.__next__, wall_ns.__next__, queued_ns.__next__)
     assert took == pytest.approx((3e-9, 30e-9))
+
+
+@pytest.mark.parametrize(("busy_s", "waits_s"), [(0.0, 0.01), (0.095, 0.1), (9.0, 0.5)])
+def test_threads_that_spin_after_the_build_are_no_work_of_the_first_call(busy_s: float, waits_s: float) -> None:
+    """Two threads spin until `busy_s`."""
+    now_s = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+
+    repeats.wait_for_threads(lambda: int(2e9 * min(now_s, busy_s)), sleep)
+    assert now_s == pytest.approx(waits_s, abs=0.011)
 
 
 def test_a_function_with_state_is_compared_from_its_first_step(tmp_path: Path) -> None:
