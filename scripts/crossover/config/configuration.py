@@ -28,6 +28,9 @@ OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts
 DOUBLINGS = 6
 """Doublings of the trials at a crossover in a run with `minutes`, which the time usually ends before."""
 
+WIDTH_IN_TIME = 0.05
+"""Default of `target_width` in a run with `minutes`."""
+
 
 def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     """Read and check a config, in which later layers override earlier ones, and its studies; raises UserError."""
@@ -129,7 +132,7 @@ def _with_preset(keys: ConfigKeys) -> tuple[str, Effort, Refinement, int]:
     if keys.trials is not None and preset.refinement.first_trials == 1:
         refined = {"first_trials": keys.trials, **refined}  # a preset of single trials adds few others
     if keys.minutes is not None:
-        refined = {"doublings": DOUBLINGS, **refined}
+        refined = {"doublings": DOUBLINGS, "target_width": WIDTH_IN_TIME, **refined}
     return name, replace(preset.effort, **numbers), replace(preset.refinement, **refined), keys.trials or preset.trials
 
 
