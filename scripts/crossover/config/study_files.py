@@ -352,8 +352,8 @@ def _axis_problems(study: Study) -> Iterator[str]:
     if study.x_axis == CPU_THREADS and study.candidates:
         yield "candidates: not possible with x_axis cpu_threads; allowed: null, or another x_axis"
     pairs = (study.refinement or {}).get("pairs", ())
-    for pair in {"precision", "execution", "variant"}.intersection(pairs):
-        if len(values := getattr(study, f"{pair}s")) == 1:
+    for pair in ("precision", "execution", "variant"):
+        if pair in pairs and len(values := getattr(study, f"{pair}s")) == 1:
             yield f"refinement.pairs: {pair}, but {pair}s is {list(values)}; allowed: several, or pairs without {pair}"
     if "plane" in pairs and not study.has_plane:
         yield f"refinement.pairs: plane, which needs {LEAST_OF_MAP} sizes and {LEAST_OF_MAP} batch sizes or more"

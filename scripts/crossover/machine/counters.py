@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,13 @@ def counters_between(before: Counters, after: Counters) -> dict[str, Any]:
 
 def involuntary_switches() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def busy_cores(seconds: float, cpu_ns: Callable[[], int], sleep: Callable[[float], None]) -> float:
+    """Number of cores that this process keeps busy on average while this thread sleeps for some seconds."""
+    start_ns = cpu_ns()
+    sleep(seconds)
+    return (cpu_ns() - start_ns) * NANO / seconds
 
 
 def queued_ns(root: Path = Path("/")) -> int:

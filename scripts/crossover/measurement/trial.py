@@ -17,7 +17,7 @@ import torch
 
 from crossover.config.words import COLD, LOADING, is_cpu, unit_of_side
 from crossover.errors import InvalidError, UnsupportedError
-from crossover.machine.counters import queued_ns
+from crossover.machine.counters import busy_cores, queued_ns
 from crossover.machine.nvml import session
 from crossover.machine.trust import host_flags, may_pass, why_invalid
 from crossover.measurement import Tell, ignore
@@ -377,9 +377,7 @@ SPIN_S, WATCHED_S = 0.3, 0.05
 def is_still_computing(cpu_ns: Callable[[], int], sleep: Callable[[float], None] = time.sleep) -> bool:
     """Return True if this process keeps more than half of a core busy although its step has returned."""
     sleep(SPIN_S)
-    start_ns = cpu_ns()
-    sleep(WATCHED_S)
-    return cpu_ns() - start_ns > 0.5 * WATCHED_S * 1e9
+    return busy_cores(WATCHED_S, cpu_ns, sleep) > 0.5
 
 
 def limited_to(device_work_s: float | None, work: Columns) -> Columns:

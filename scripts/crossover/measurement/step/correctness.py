@@ -303,19 +303,18 @@ def _part(
         rows = torch.arange(limit) if training else checked_rows(count, limit)
         subset = map_tensors(lambda tensor: tensor[rows.to(tensor.device)] if tensor.dim() else tensor, batch)
         exact: Values = {}
-
-        row_s = _seconds(lambda: exact.update(run_reference(subset))) / limit
-        if row_s > longest_s:
+        for _ in range(2):
             row_s = _seconds(lambda: exact.update(run_reference(subset))) / limit
+            if row_s <= longest_s:
+                break
         return rows, subset, exact, row_s
 
+    is_quick = True
     try:
-        rows, subset, exact, row_s = run(few, CHECKED_ROWS_S / most if few < most else WHOLE_BATCH_S / count)
-        is_slow = few < most and row_s > CHECKED_ROWS_S / most
-        if count == most and not is_slow:
-            return whole
-        if few < most and not is_slow:
-            rows, subset, exact, row_s = run(most, WHOLE_BATCH_S / count)
+        for limit, following, longest_s in ((few, most, CHECKED_ROWS_S), (most, count, WHOLE_BATCH_S)):
+            if is_quick and limit < following:
+                rows, subset, exact, row_s = run(limit, longest_s / following)
+                is_quick = row_s <= longest_s / following
     except Exception as error:
         if is_out_of_memory(error):
             raise
@@ -328,7 +327,7 @@ def _part(
         grown = grown_bytes(lambda: exact.update(run_reference(subset)))
         return count / len(rows) * grown < available_bytes() / 2
 
-    if whole_s <= WHOLE_BATCH_S and fits():
+    if is_quick and (count == most or fits()):
         return whole
     if training:
         return Part(subset, subset, exact, count=len(rows))

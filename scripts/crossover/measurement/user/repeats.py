@@ -20,7 +20,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from crossover.machine.counters import queued_ns
+from crossover.machine.counters import busy_cores, queued_ns
 from crossover.measurement.step.execution import compiled_graphs
 from crossover.measurement.step.flops import flop_counter
 from crossover.measurement.step.trees import Change, map_tensors
@@ -102,9 +102,7 @@ def wait_for_threads(
     Those of NumPy's and torch's libraries spin after their work, in a first call after that of building its data.
     """
     for _ in range(round(LONGEST_SPIN_S / REST_S)):
-        start_ns = cpu_ns()
-        sleep(REST_S)
-        if cpu_ns() - start_ns < 0.1 * REST_S * 1e9:
+        if busy_cores(REST_S, cpu_ns, sleep) < 0.1:
             return
 
 

@@ -106,19 +106,24 @@ def interval_of_ratio(ratio: SampleMean | Interval, together: int) -> Interval:
     return ratio if isinstance(ratio, Interval) else ratio.exp_interval(together)
 
 
-def may_be_decided(
+def open_finding(
     form: RatioWithin, study: str, measurements: pd.DataFrame, steps_per_run: Any, most_trials: int
-) -> bool:
-    """Whether `most_trials` of each cell would decide an inconclusive claim with the ratio and the spread seen so far.
+) -> Finding | None:
+    """The finding on a claim if it is inconclusive, and `most_trials` of each cell may decide it; None otherwise.
 
-    True if they are not known: for a payback and for single trials. Errors as in `check_ratio`.
+    They may if they would with the ratio and the spread seen so far, or if these are unknown: for a payback and for
+    single trials. Errors as in `check_ratio`.
     """
+    expected = None
     if isinstance(form, PaybackWithin):
-        return True
-    ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
-    if isinstance(ratio, Interval) or not ratio.freedom:
-        return True
-    return judge_ratio(form, ratio.expected_after(most_trials / trials), most_trials, 1).verdict != INCONCLUSIVE
+        finding = _check_payback(form, study, measurements, 1)
+    else:
+        ratio, trials = ratio_of_sides(form.of, form.over, study, measurements, steps_per_run)
+        finding = judge_ratio(form, ratio, trials, 1)
+        if isinstance(ratio, SampleMean) and ratio.freedom:
+            expected = judge_ratio(form, ratio.expected_after(most_trials / trials), most_trials, 1)
+    is_hopeless = expected is not None and expected.verdict == INCONCLUSIVE
+    return finding if finding.verdict == INCONCLUSIVE and not is_hopeless else None
 
 
 def rests_on_latencies(form: RatioWithin) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from crossover.compare.intervals import INCONCLUSIVE
 from crossover.compare.refinement import Request
 from crossover.config.claim_forms import RatioWithin
 from crossover.config.studies import Cell, Refinement
@@ -14,7 +13,7 @@ from crossover.config.study import Study
 from crossover.config.words import AXES
 from crossover.tables.frames import first_row, of_study, on_all_cores
 from crossover.tables.registry import DETERMINISTIC
-from crossover.topics.claims.cell_claims import check_ratio, may_be_decided
+from crossover.topics.claims.cell_claims import open_finding
 from crossover.topics.claims.findings import NoFindingError, pinned
 
 
@@ -39,15 +38,14 @@ def trials_of_claims(
         later_stages = dict(enumerate(refinement.trials_of_stages(trials[study]), refinement.bisections + 1))
         if stage not in later_stages:
             continue
-        most, steps_per_run = max(later_stages.values()), studies[study].steps_per_run
+        most = max(later_stages.values())
         numbers = {*range(refinement.first(trials[study]) + 1, later_stages[stage] + 1)}
         for machine, rows in on_all_cores(of_study(measurements, study)).groupby("machine"):
             try:
-                finding = check_ratio(form, study, rows, steps_per_run)
-                is_open = finding.verdict == INCONCLUSIVE and may_be_decided(form, study, rows, steps_per_run, most)
+                finding = open_finding(form, study, rows, studies[study].steps_per_run, most)
             except NoFindingError:
                 continue
-            if is_open:
+            if finding:
                 sides = [first_row(pinned(rows, side.axes)) for side in (form.of, form.over)]
                 why = {
                     "study": study,
