@@ -121,7 +121,8 @@ class Refinement:
     )
     target_width: float = number(
         0.1,
-        "Further trials are measured if the crossover's 95 % interval is wider than ± this share of the crossover.",
+        "Further trials are measured if the crossover's 95 % interval is wider than ± this share of the crossover. "
+        "With `minutes`, the default is 0.05.",
         gt=0,
         le=MOST_TOLERANCE,
     )
