@@ -139,3 +139,13 @@ def test_gpu_cells_run_side_by_side_and_a_second_run_measures_cancelled_jobs(
     second = rows(workflow)
     assert sorted(second["size"]) == [2, 3, 4]
     assert set(first["started_at"]) < set(second["started_at"])
+
+
+def test_a_cell_on_two_gpus_is_one_job_with_both_and_their_cores(workflow: WorkflowCopy, cluster: Cluster) -> None:
+    workflow.config(studies=["several_gpus_width"])
+    workflow.edit("studies/several_gpus_width", sizes=[128])
+    finish(workflow, "--until", "measure_cell", devices="cuda-2")
+    (note,) = workflow.notes()
+    (job,) = [job for job in cluster.jobs() if job["JobId"] == note["job"]]
+    assert (note["gpus"], note["cpus"]) == ("0,1", cluster.cores)
+    assert (job["NumTasks"], job["TresPerJob"]) == ("1", "gres:gpu:2")

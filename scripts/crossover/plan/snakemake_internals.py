@@ -7,6 +7,7 @@ imports `snakemake.logging.logger`. `plan.terminal` reads fields and texts of lo
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,9 @@ class SnakemakeRun:
         # --jobs is for clusters (a local run without --cores uses it as --cores); the executor is not known yet.
         if self.resources.nodes is not None:
             machine = sent_elsewhere(machine, find_nodes(self._cpu_partition()))
+        if machine.elsewhere:
+            # Snakemake cuts a job's GPUs to those of this machine, though the limit's scope is local.
+            self.workflow.register_resource("gpu", sys.maxsize)
         hand_down(machine)
         return machine
 
