@@ -45,10 +45,13 @@ class Traits:
     granularity: int = 1
     """Sizes must be multiples of this."""
     preloaded: str | None = None
-    """A module of the workloads' folder that takes seconds to import; the trial server imports it once."""
+    """A module of the workloads' folder that takes seconds to import; the trial server imports it once. By default
+    TRANSFORMERS, if the workload's module imports it.
+    """
     classes: int | None = None
 
 
+TRANSFORMERS = "_transformers"
 CONSTANTS = [f.name.upper() for f in fields(Traits)]
 OWN_TRAITS = Traits("size", (1, 1_000_000_000), None, ("resident", "loaded", *COPYING, EACH, COLD))
 
@@ -142,4 +145,6 @@ def read_traits(module: Path) -> Traits:
             f"{relative_path(module)}: lacks {', '.join(missing)}; add at the top level; see 'A workload of your own' "
             "in docs/how-to/configure.md"
         )
+    if f"{module.parent.name}.{TRANSFORMERS} import" in module.read_text(encoding="utf-8"):
+        values.setdefault("preloaded", TRANSFORMERS)
     return Traits(**values)

@@ -126,3 +126,10 @@ def test_a_parameter_count_that_fails_is_one_line(module: Path, monkeypatch: pyt
     module.with_name(f"{workload}.py").write_text(f"def parameter_count(size):\n    {body}\n")
     with pytest.raises(UserError, match=rf"^{workload}\.py: parameter_count\(8\) fails \(.*\); allowed: plain"):
         memory_mb(workload, 8)
+
+
+@pytest.mark.parametrize(
+    ("workload", "preloaded"), [("efficientnet", "_transformers"), ("llama_decode", "_llama"), ("disc_mlp", None)]
+)
+def test_a_module_that_is_slow_to_import_is_preloaded(workload: str, preloaded: str | None) -> None:
+    assert workload_traits(workload).preloaded == preloaded

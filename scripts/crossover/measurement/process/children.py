@@ -17,9 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crossover.config.workloads import workload_traits
 from crossover.home import PACKAGE
-from crossover.machine.entry_points import MEASUREMENT, WORK
 from crossover.machine.locks import HELD
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process.jobs import Job, RowJob
@@ -27,7 +25,7 @@ from crossover.measurement.process.messages import Inbox, send_order
 from crossover.measurement.process.server_key import server_key
 
 START_LIMIT_S = 120.0
-"""Time limit for the start of a server, which imports torch, perhaps from a cold disk."""
+"""Time limit for the start of a server, which imports torch, perhaps from a cold disk, and for its later imports."""
 
 ANSWER_LIMIT_S = 10.0
 """A server that takes longer to answer an order is considered hung."""
@@ -127,12 +125,6 @@ def existing_folder() -> str:
         return "/"
 
 
-def preloaded_by(job: Job) -> str:
-    """Module that the job's server must have imported: the workload's `preloaded`, by default the module of trials."""
-    name = workload_traits(job.cell.workload).preloaded
-    return WORK["trial"][0] if name is None else f"{MEASUREMENT}.workloads.{name}"
-
-
 class ForkedProcess(Child):
     """A measuring process forked by the trial server; raises NoServerError if no server can be used."""
 
@@ -140,12 +132,11 @@ class ForkedProcess(Child):
         if sys.platform != "linux":
             raise NoServerError("it needs Linux")
         self.is_last = isinstance(job, RowJob)
-        preloaded = preloaded_by(job)
-        path = socket_of(preloaded, environment)
+        path = socket_of(environment)
         super().__init__()
         self.ended: Ending | None = None
         try:
-            self.connection = _connect(path, preloaded, environment)
+            self.connection = _connect(path, environment)
             self.answers = Inbox(self.connection.fileno())
             self.pid = self._order(job, environment, path)
         except BaseException:
@@ -160,6 +151,8 @@ class ForkedProcess(Child):
         order = {"job": job.to_json(), "environment": environment, "folder": existing_folder()}
         send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages, *HELD])
         answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
+        if "imports" in answer:
+            answer = self.answers.next(START_LIMIT_S) or {}
         if "child" in answer:
             return int(answer["child"])
         self.connection.close()
@@ -206,19 +199,19 @@ def server_folder() -> Path:
     return folder
 
 
-def socket_of(preloaded: str, environment: dict[str, str]) -> Path:
-    """The socket of the server that has imported a module and fits an environment; its name is the `server_key`."""
-    return server_folder() / server_key(environment, preloaded)
+def socket_of(environment: dict[str, str]) -> Path:
+    """The socket of the server that fits an environment; its name is the `server_key`."""
+    return server_folder() / server_key(environment)
 
 
-def _connect(path: Path, preloaded: str, environment: dict[str, str]) -> socket.socket:
+def _connect(path: Path, environment: dict[str, str]) -> socket.socket:
     if (connection := _connect_once(path)) is not None:
         return connection
     from filelock import FileLock, Timeout  # so that only one trial starts a server
 
     with suppress(Timeout), FileLock(f"{path}.lock", timeout=START_LIMIT_S):
         if (connection := _connect_once(path)) is None:
-            _start(path, preloaded, environment)
+            _start(path, environment)
             connection = _connect_once(path)
         if connection is not None:
             return connection
@@ -236,12 +229,12 @@ def _connect_once(path: Path) -> socket.socket | None:
     return connection
 
 
-def _start(path: Path, preloaded: str, environment: dict[str, str]) -> None:
+def _start(path: Path, environment: dict[str, str]) -> None:
     with suppress(OSError):
         path.unlink()
     with Path(f"{path}.log").open("w", encoding="utf-8") as log:
         server = subprocess.Popen(
-            [*entry("server"), str(path), preloaded],
+            [*entry("server"), str(path)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -260,11 +253,10 @@ def _start(path: Path, preloaded: str, environment: dict[str, str]) -> None:
 def start_early() -> None:
     """Start this host's trial server in the background."""
     environment = dict(os.environ)
-    preloaded, _ = WORK["trial"]
 
     def start() -> None:
         with suppress(NoServerError):
-            _connect(socket_of(preloaded, environment), preloaded, environment).close()
+            _connect(socket_of(environment), environment).close()
 
     # A trial that needs a server before this one has started waits for the lock.
     threading.Thread(target=start, daemon=True).start()

@@ -18,20 +18,20 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from crossover.config.models import Model
-from crossover.config.workloads import OWN
+from crossover.config.workloads import OWN, workload_traits
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import code_of, digests_of
-from crossover.machine.entry_points import SERVER, WORK
+from crossover.machine.entry_points import MEASUREMENT, SERVER, WORK
 from crossover.machine.locks import HELD
 from crossover.measurement.process.child import run_child
-from crossover.measurement.process.jobs import job_from_json
+from crossover.measurement.process.jobs import Job, job_from_json
 from crossover.measurement.process.messages import DESCRIPTORS, receive_order, send
 from crossover.measurement.process.server_key import server_key
 from crossover.tables.columns import Measurement, write_record
@@ -41,9 +41,10 @@ REQUEST_LIMIT_S = 2.0
 
 
 class Server:
-    def __init__(self, listener: socket.socket, is_up_to_date: Callable[[], bool]) -> None:
+    def __init__(self, listener: socket.socket, modules: Sequence[str], imported: Mapping[str, str]) -> None:
+        """`imported` has the digests of the files of `modules`, from before they were imported."""
         self.listener = listener
-        self.is_up_to_date = is_up_to_date
+        self.modules, self.imported = [*modules], imported
         self.outdated = False
         self.selector = selectors.DefaultSelector()
         self.selector.register(listener, selectors.EVENT_READ, self.answer)
@@ -76,12 +77,13 @@ class Server:
             connection.close()
             return
         try:
-            self.outdated = not self.is_up_to_date()
+            self.outdated = digests_of(SERVER, *self.modules) != self.imported
             if self.outdated:
                 _tell(connection, {"outdated": True})
                 connection.close()
                 return
             HELD.update(locks := descriptors[DESCRIPTORS:])
+            self.import_for(job_from_json(order["job"]), connection)
             pid = self._fork(order, descriptors[:DESCRIPTORS], connection)
             ended = os.pidfd_open(pid)
             self.children[pid] = connection, locks
@@ -93,6 +95,21 @@ class Server:
             connection.close()
         finally:
             release(descriptors)
+
+    def import_for(self, job: Job, connection: socket.socket) -> None:
+        """Import what the job's workload has as `preloaded`, before the first such job.
+
+        If that fails, the trial imports it again, and says why.
+        """
+        name = workload_traits(job.cell.workload).preloaded
+        module = f"{MEASUREMENT}.workloads.{name}"
+        if name is None or module in self.modules:
+            return
+        _tell(connection, {"imports": name})
+        self.modules.append(module)
+        self.imported = digests_of(SERVER, *self.modules)
+        with without_collections(), suppress(Exception):
+            importlib.import_module(module)
 
     def _fork(self, order: Mapping[str, Any], descriptors: list[int], connection: socket.socket) -> int:
         """Fork the measuring process and return its process id; the child never returns."""
@@ -150,6 +167,20 @@ def become_child(order: Mapping[str, Any], descriptors: list[int]) -> int:
     return 0
 
 
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Import without garbage collections, which would take a tenth of the time.
+
+    Forks share the imported objects' pages, and collecting them would take a fifth of a second.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def preload(modules: Sequence[str]) -> None:
     """Import these modules, and do other work that is slow the first time, so that forks are fast.
 
@@ -166,19 +197,17 @@ def preload(modules: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Run a server; the arguments are the path of its socket, named by its key, and the module to preload."""
-    path, preloaded = Path(sys.argv[1]), sys.argv[2]
+    """Run a server; the argument is the path of its socket, named by its key."""
+    path = Path(sys.argv[1])
     environment = dict(os.environ)  # imports may change it
     # Otherwise torch.cuda.is_available opens the GPU, which no fork could then use.
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
-    modules = list(dict.fromkeys([WORK["trial"][0], preloaded]))
+    modules = [WORK["trial"][0]]
     imported = digests_of(SERVER, *modules)
-    gc.disable()  # garbage collections would take a tenth of the import time
-    preload(modules)
-    if server_key(environment, preloaded) != path.name:
+    with without_collections():
+        preload(modules)
+    if server_key(environment) != path.name:
         sys.exit("the packages or the environment changed while the trial server started")
-    gc.freeze()  # forks share these objects' pages, and collecting them would take a fifth of a second
-    gc.enable()
     with socket.socket(socket.AF_UNIX) as listener:
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         listener.bind(str(temporary))
@@ -186,7 +215,7 @@ def main() -> None:
         temporary.rename(path)  # so that the path appears only once the socket listens
         inode = path.stat().st_ino
         try:
-            Server(listener, lambda: digests_of(SERVER, *modules) == imported).serve()
+            Server(listener, modules, imported).serve()
         finally:
             with suppress(OSError):
                 if path.stat().st_ino == inode:

@@ -16,14 +16,13 @@ from crossover.machine.environment import loaded_variables
 from crossover.machine.kernel import read_kernel
 
 
-def server_key(environment: Mapping[str, str], preloaded: str) -> str:
-    """Key of a server that has imported the module `preloaded`: a hash of what a fork inherits and cannot change.
+def server_key(environment: Mapping[str, str]) -> str:
+    """Key of a server: a hash of what a fork inherits and cannot change.
 
     Crossover's own files are left out, since the server itself notices their changes.
     """
     process = Path("/proc/self")
     facts = {
-        "preloaded": preloaded,
         "user": os.getuid(),
         "interpreter": [sys.version, sys.prefix],
         "packages": [Path(sysconfig.get_path(name)).stat().st_mtime_ns for name in ("purelib", "platlib")],

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,19 +21,21 @@ import psutil
 import pytest
 
 from crossover.home import PACKAGE
-from crossover.machine.entry_points import WORK
+from crossover.machine.code_key import digests_of
+from crossover.machine.entry_points import SERVER
 from crossover.machine.locks import locked, locks_on
 from crossover.machine.threads import THREAD_VARIABLES
 from crossover.measurement.process import children
 from crossover.measurement.process.attempts import measure
 from crossover.measurement.process.children import ForkedProcess, NoServerError
 from crossover.measurement.process.jobs import TrialJob
+from crossover.measurement.process.messages import Inbox
+from crossover.measurement.process.server import Server
 from crossover.measurement.process.server_key import server_key
 from processes import PATIENCE_S, wait_for
 from trials import read_row, trial_job, write_points
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the trial server needs Linux")
-PRELOADED = WORK["trial"][0]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -108,8 +112,29 @@ def test_one_server_that_was_started_early_and_has_no_threads_forks_with_any_num
             monkeypatch.setenv(name, str(threads))
         row = measured(replace(job, threads=threads))
         assert (row["isolation"], row["threads"]) == ("server", threads)
+    of_transformers = replace(job, cell=replace(job.cell, workload="gpt_block", size=64, batch_size=1), dataset=None)
+    assert measured(of_transformers)["isolation"] == "server"
     assert servers(runtime) == [early]
     assert early.num_threads() == 1
+
+
+def test_a_server_imports_what_a_workload_needs_once_and_follows_its_changes(
+    job: TrialJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported: list[str] = []
+    monkeypatch.setattr("importlib.import_module", imported.append)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    connection, client = socket.socketpair()
+    with connection, client, socket.socket(socket.AF_UNIX) as listener:
+        server = Server(listener, modules := [SERVER], digests_of(SERVER))
+        for workload in ("disc_mlp", "gpt_block", "bert"):
+            server.import_for(replace(job, cell=replace(job.cell, workload=workload)), connection)
+        answers = Inbox(client.fileno())
+        assert answers.next(PATIENCE_S) == {"imports": "_transformers"}
+        assert answers.next(0) is None
+    assert imported == ["crossover.measurement.workloads._transformers"]
+    assert modules == [SERVER]
+    assert server.imported == digests_of(SERVER, *imported) != digests_of(SERVER)
 
 
 def test_the_server_keeps_a_trials_locks_until_its_process_is_gone(long_job: TrialJob, tmp_path: Path) -> None:
@@ -197,13 +222,13 @@ def test_a_server_that_hangs_is_replaced_by_one_that_runs_each_trial_on_the_cpus
 
 def test_an_idle_server_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
-    path = Path(server_key(os.environ, PRELOADED))
+    path = Path(server_key(os.environ))
     code = (
         f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); "
         "import crossover.measurement.process.server as server; "
         "server.IDLE_S, server.preload = 0.5, print; server.main()"
     )
-    command = [sys.executable, "-c", code, str(path), PRELOADED]
+    command = [sys.executable, "-c", code, str(path)]
     with subprocess.Popen(command) as process:
         wait_for(path.exists, "the socket")
         assert process.wait(PATIENCE_S) == 0
@@ -233,5 +258,4 @@ def test_without_a_private_folder_a_trial_runs_in_a_fresh_process_on_the_cpus_of
     ],
 )
 def test_the_key_depends_on_variables_that_a_fork_cannot_change(name: str, changes: bool) -> None:
-    assert (server_key({}, PRELOADED) != server_key({name: "7"}, PRELOADED)) is changes
-    assert server_key({}, PRELOADED) != server_key({}, "another")
+    assert (server_key({}) != server_key({name: "7"})) is changes
