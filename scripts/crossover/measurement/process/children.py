@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from crossover.config.workloads import workload_traits
 from crossover.home import PACKAGE
 from crossover.machine.locks import HELD
 from crossover.machine.threads import THREAD_VARIABLES
@@ -148,7 +149,8 @@ class ForkedProcess(Child):
     def _order(self, job: Job, environment: dict[str, str], path: Path) -> int:
         if job.cpus is None:
             job = replace(job, cpus=sorted(os.sched_getaffinity(0)))  # otherwise it would run on the server's CPUs
-        order = {"job": job.to_json(), "environment": environment, "folder": existing_folder()}
+        preloaded = workload_traits(job.cell.workload).preloaded
+        order = {"job": job.to_json(), "preloaded": preloaded, "environment": environment, "folder": existing_folder()}
         send_order(self.connection, order, [1, 2, self.childs_lifeline, self.childs_messages, *HELD])
         answer: dict[str, Any] = self.answers.next(ANSWER_LIMIT_S) or {}
         if "imports" in answer:

@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.models import Model
-from crossover.config.workloads import OWN, workload_traits
+from crossover.config.workloads import OWN
 from crossover.errors import one_line_errors
 from crossover.machine.code_key import code_of, digests_of
 from crossover.machine.entry_points import MEASUREMENT, SERVER, WORK
 from crossover.machine.locks import HELD
 from crossover.measurement.process.child import run_child
-from crossover.measurement.process.jobs import Job, job_from_json
+from crossover.measurement.process.jobs import job_from_json
 from crossover.measurement.process.messages import DESCRIPTORS, receive_order, send
 from crossover.measurement.process.server_key import server_key
 from crossover.tables.columns import Measurement, write_record
@@ -83,7 +83,7 @@ class Server:
                 connection.close()
                 return
             HELD.update(locks := descriptors[DESCRIPTORS:])
-            self.import_for(job_from_json(order["job"]), connection)
+            self.import_once(order["preloaded"], connection)
             pid = self._fork(order, descriptors[:DESCRIPTORS], connection)
             ended = os.pidfd_open(pid)
             self.children[pid] = connection, locks
@@ -96,12 +96,11 @@ class Server:
         finally:
             release(descriptors)
 
-    def import_for(self, job: Job, connection: socket.socket) -> None:
-        """Import what the job's workload has as `preloaded`, before the first such job.
+    def import_once(self, name: str | None, connection: socket.socket) -> None:
+        """Import this module of the workloads' folder before the first job that needs it.
 
         If that fails, the trial imports it again, and says why.
         """
-        name = workload_traits(job.cell.workload).preloaded
         module = f"{MEASUREMENT}.workloads.{name}"
         if name is None or module in self.modules:
             return

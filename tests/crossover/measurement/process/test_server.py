@@ -20,6 +20,7 @@ from typing import Any
 import psutil
 import pytest
 
+from crossover.config.workloads import workload_traits
 from crossover.home import PACKAGE
 from crossover.machine.code_key import digests_of
 from crossover.machine.entry_points import SERVER
@@ -118,9 +119,7 @@ def test_one_server_that_was_started_early_and_has_no_threads_forks_with_any_num
     assert early.num_threads() == 1
 
 
-def test_a_server_imports_what_a_workload_needs_once_and_follows_its_changes(
-    job: TrialJob, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_imports_what_a_workload_needs_once_and_follows_its_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     imported: list[str] = []
     monkeypatch.setattr("importlib.import_module", imported.append)
     monkeypatch.setattr(gc, "freeze", lambda: None)
@@ -128,7 +127,7 @@ def test_a_server_imports_what_a_workload_needs_once_and_follows_its_changes(
     with connection, client, socket.socket(socket.AF_UNIX) as listener:
         server = Server(listener, modules := [SERVER], digests_of(SERVER))
         for workload in ("disc_mlp", "gpt_block", "bert"):
-            server.import_for(replace(job, cell=replace(job.cell, workload=workload)), connection)
+            server.import_once(workload_traits(workload).preloaded, connection)
         answers = Inbox(client.fileno())
         assert answers.next(PATIENCE_S) == {"imports": "_transformers"}
         assert answers.next(0) is None
