@@ -72,7 +72,9 @@ class Best(Crossover):
         return "compared" if self.compared_at else "measured"
 
     def everywhere(self) -> str:
-        return points_text(self.compared_at, self.unit) if self.compared_at else super().everywhere()
+        if self.compared_at:
+            return points_text([point for point in self.compared_at if point not in self.unsure], self.unit)
+        return super().everywhere()
 
     def summary_of(self, alike: Sequence[Self]) -> str:
         points = sorted({point for answer in alike for point in answer.compared_at})

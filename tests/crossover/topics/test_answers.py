@@ -230,6 +230,26 @@ def test_a_side_that_leads_at_all_sizes_has_its_range_of_speedups(
     assert (answer.ratio_low, answer.ratio_high) == pytest.approx(ratios)
 
 
+def test_a_side_that_leads_throughout_leads_not_where_no_difference_is_significant(series: Row, row: Row) -> None:
+    """The GPU takes half, about all and a hundredth of the CPU's time. The middle size is in no range of speed-ups."""
+    gpu = gpu_cells(
+        row,
+        *(
+            (seconds, {"size": size, "parameters": 7 * size})
+            for size, seconds in zip(SIZES, (5e-5, 9.99e-4, 1e-4), strict=True)
+        ),
+    )
+    cpu = [trial for trial in series() if trial["device"] == "cpu"]
+    answer = only(answers(cpu + gpu), "crossover")
+    assert (answer.status, answer.caveats) == ("below_range", ["unsure_sizes"])
+    assert (
+        answer.text() == "GPU faster at every size measured but one, 2.00 to 100x (inconclusive at 1,000 linear layers)"
+    )
+    assert (
+        replace(answer, caveat_at=[10.0, 1000.0]).sentence() == "GPU faster at every size measured but 2, 2.00 to 100x"
+    )
+
+
 @pytest.mark.parametrize(
     ("gpu_s", "sides", "low", "high", "tied", "ratios", "words"),
     [
@@ -836,6 +856,8 @@ def test_an_answer_on_tuned_devices_names_the_sizes_at_which_they_are_compared(s
         "Tuned: GPU faster at every size compared (compared at 100, 1,000 and 10,000 linear layers)"
     )
     assert "compared at 100 and 10,000 linear layers" in replace(best, status="edge_tie").notes()
+    unsure = replace(best, caveats=["unsure_sizes"], caveat_at=[100.0])
+    assert "GPU faster at 10,000 linear layers, 2.00 to 200x" in unsure.statement()
     everywhere = only(answers([*series(5e-3), *graphs(row, 5e-5)], with_candidates()), "best")
     assert everywhere.compared_at == []
     assert "GPU faster at every size measured" in everywhere.statement()

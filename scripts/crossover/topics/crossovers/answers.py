@@ -169,10 +169,16 @@ class Crossover(Answer):
         return f"No comparison of {sides}: {reason.replace('size', point_of(self.unit))}{places}"
 
     def everywhere(self) -> str:
-        """The points at which a side is ahead that leads throughout."""
+        """The points at which a side is ahead that leads throughout, without those at which that is not significant."""
         if self.smallest is not None and self.smallest == self.largest:
             return position_text(self.smallest, self.unit)
-        return f"every {point_of(self.unit)} measured"
+        but = {0: "", 1: " but one"}.get(len(self.unsure), f" but {len(self.unsure)}")
+        return f"every {point_of(self.unit)} measured{but}"
+
+    @property
+    def unsure(self) -> Sequence[float]:
+        """The points without a significant difference, of a side that leads throughout."""
+        return self.caveat_at if self.status in LEADS and "unsure_sizes" in self.caveats else ()
 
     def _measured(self) -> str:
         return "measured"

@@ -158,7 +158,8 @@ def _lead(row: Mapping[str, Any], speedups: pd.Series) -> tuple[bool, dict[str, 
     if row["status"] == "multiple":
         return bool(speedups.iloc[-1] > 1), {"reach": speedups.index.max()}
     wins = row["status"] == "below_range"
-    return wins, _range_of_lead(row, speedups, wins=wins, to_the_end=not wins)
+    led = speedups[~speedups.index.isin(row["caveat_at"])] if row["caveat"] == "unsure_sizes" else speedups
+    return wins, _range_of_lead(row, led, wins=wins, to_the_end=not wins)
 
 
 def _lead_beside_ties(row: Mapping[str, Any], speedups: pd.Series) -> tuple[bool, dict[str, Any]]:
