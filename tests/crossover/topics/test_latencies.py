@@ -101,6 +101,16 @@ def test_a_mistake_is_compared_with_as_many_correct_samples(row: Row) -> None:
     assert table[TRANSFER]["ratio"] == pytest.approx(2)
 
 
+def test_the_ratio_of_a_mistake_is_the_median_over_turns(row: Row) -> None:
+    """In one of three turns the machine is four times as slow for the mistake, in another for the correct method.
+
+    Within a turn, the mean counts: without synchronisation, a turn's first steps are short and its last ones long.
+    """
+    right, mistaken = [1.0] * 20 + [4.0] * 10, [0.5] * 5 + [1.1] * 5 + [3.2] * 10 + [0.8] * 10
+    table = methods(row(latencies_s=right + [7.0] * 370, latencies_unsynchronised_s=mistaken))
+    assert table[UNSYNCHRONISED]["ratio"] == pytest.approx(0.8)
+
+
 @pytest.mark.parametrize(
     ("method", "factors", "is_error"),
     [

@@ -3,10 +3,10 @@
 The mistakes are three of those listed by A. Geifman (Deci), "The correct way to measure inference time of deep
 neural networks": no warm-up, a host clock that does not wait for the device, transfers within the measured step.
 
-After the warm-up, the methods take turns of up to TURN_STEPS steps. Their order is shuffled and, in the next round,
-reversed, so that a change in the machine's speed does not look like the effect of a mistake. Each turn starts with a
-synchronisation and a step that does not count. After OTHERS_STEPS only RIGHT goes on: its percentiles need many steps,
-while the effect of a mistake needs many trials.
+After the warm-up, the methods take turns of up to LATENCY_TURN_STEPS steps. Their order is shuffled and, in the next
+round, reversed, so that a change in the machine's speed does not look like the effect of a mistake. Each turn starts
+with a synchronisation and a step that does not count. After OTHERS_STEPS only RIGHT goes on: its percentiles need many
+steps, while the effect of a mistake needs many trials.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from crossover.config.studies import LATENCY_TURN_STEPS
 from crossover.measurement.clock.timing import (
     NANO,
     Step,
@@ -34,13 +35,7 @@ Method = Callable[[int], list[float]]
 RIGHT = "latencies_s"
 """The correct method on every device: the host's clock around each synchronised step."""
 
-TURN_STEPS = 10
-"""Maximum number of steps timed in a row while methods take turns. A host's speed changes within tenths of a second: of
-EfficientNet's latencies on an H200 host, 100 in turns of 50 differ from the 100 between them by 6 % (standard
-deviation), in turns of 10 by 2.4 %.
-"""
-
-OTHERS_STEPS = 10 * TURN_STEPS
+OTHERS_STEPS = 10 * LATENCY_TURN_STEPS
 """Maximum number of steps timed with each method other than RIGHT: five rounds and their reverses."""
 
 LEAST_STEPS = 50
@@ -68,13 +63,13 @@ def measure_latencies(methods: Mapping[str, Method], steps: int, seed: int) -> d
         latencies_s[method] += methods[method](turn_steps)
 
     with without_garbage_collection():
-        for turn, start in enumerate(range(0, min(steps, OTHERS_STEPS), TURN_STEPS)):
+        for turn, start in enumerate(range(0, min(steps, OTHERS_STEPS), LATENCY_TURN_STEPS)):
             if turn % 2:
                 order.reverse()  # so that a steady drift affects all methods equally
             else:
                 random.shuffle(order)
             for method in order:
-                take_turn(method, min(TURN_STEPS, steps - start))
+                take_turn(method, min(LATENCY_TURN_STEPS, steps - start))
         if steps > OTHERS_STEPS:
             take_turn(RIGHT, steps - OTHERS_STEPS)
     columns: dict[str, Any] = {**latencies_s}

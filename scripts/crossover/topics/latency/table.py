@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import truediv
 from statistics import fmean, median
 from typing import Any
 
@@ -21,6 +22,7 @@ from crossover.compare.intervals import (
     paired_ratio,
     time_over_trials,
 )
+from crossover.config.studies import LATENCY_TURN_STEPS
 from crossover.percentiles import LATENCY_PERCENTS, Percentile, percentile_of
 from crossover.tables.frames import on_all_cores
 from crossover.tables.registry import CELL_AXES, METHODS
@@ -135,9 +137,17 @@ def mistaken_and_right(trial: Trial, method: str) -> tuple[float, float]:
 
     Without a warm-up, the first step is too long; the mean over many steps would hide it. It is compared with the
     median of the later half of the same steps, since the machine may have changed its speed by the time at which RIGHT
-    ran. Other mistakes are compared by the means of as many steps: RIGHT goes on when their turns have ended.
+    ran. Of another mistake, the ratio is the median over turns: a turn's mean over that of RIGHT in the same round, so
+    that a change of speed between rounds does not count. RIGHT goes on when the turns of the others have ended.
     """
     samples = trial[method]
     if method == COLD:
         return float(samples[0]), float(median(samples[len(samples) // 2 :]))
-    return fmean(samples), fmean(trial[RIGHT][: len(samples)])
+    mistaken, right = _means_of_turns(samples), _means_of_turns(trial[RIGHT][: len(samples)])
+    middle = median(right)
+    return median(map(truediv, mistaken, right)) * middle, middle
+
+
+def _means_of_turns(samples: Sequence[float]) -> list[float]:
+    starts = range(0, len(samples), LATENCY_TURN_STEPS)
+    return [fmean(samples[start : start + LATENCY_TURN_STEPS]) for start in starts]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from crossover.config.studies import LATENCY_TURN_STEPS
 from crossover.errors import TooSlowError
 from crossover.measurement.clock.latency import (
     LEAST_STEPS,
     OTHERS_STEPS,
-    TURN_STEPS,
     correct_methods,
     fitting,
     measure_latencies,
@@ -115,7 +115,7 @@ def test_columns_of_the_correct_methods() -> None:
 
 def test_percentiles_by_hand() -> None:
     """The p-th percentile of 0, 1, ..., 400 is 4 p; for the intervals see tests/crossover/test_percentiles.py."""
-    starts = (*range(0, OTHERS_STEPS, TURN_STEPS), OTHERS_STEPS)
+    starts = (*range(0, OTHERS_STEPS, LATENCY_TURN_STEPS), OTHERS_STEPS)
     turns = zip(starts, (*starts[1:], 401), strict=True)
     numbers = iter(number for start, end in turns for number in (0.0, *range(start, end)))
     columns = measure_latencies({"latencies_s": lambda n: [float(next(numbers)) for _ in range(n)]}, 401, seed=0)
@@ -147,7 +147,7 @@ def test_methods_take_turns_in_an_order_set_by_the_seed_and_then_in_reverse() ->
     """Rounds of three and their reverses, then the correct method alone; a step that does not count before each."""
     order, columns = turns(seed=1)
     rounds = [order[start : start + 3] for start in range(0, len(order) - 1, 3)]
-    assert len(rounds) == OTHERS_STEPS / TURN_STEPS
+    assert len(rounds) == OTHERS_STEPS / LATENCY_TURN_STEPS
     assert all(sorted(first) == ["R", "T", "U"] for first in rounds)
     assert rounds[1::2] == [first[::-1] for first in rounds[::2]]
     assert len(set(rounds)) > 2
