@@ -15,6 +15,7 @@ For C, `python thresholds.py thresholds.json > thresholds.h` writes a function f
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -23,7 +24,9 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 VERSION = 5
@@ -36,7 +39,7 @@ TOLERANCE = 1e-12
 AXES = ("machine", "size", "batch_size", "cpu", *WORD_AXES, *GPU_AXES)
 KEYS = {"study", *AXES, "gpu_measured_elsewhere", "single_trial", "smallest", "largest", "lost", "ranges"}
 
-HARDWARE = ("cpu", "gpu", "torch_version", "gpu_driver_version")
+HARDWARE = ("cpu", "physical_cores", "gpu", "torch_version", "gpu_driver_version")
 
 Threshold = Mapping[str, Any]
 """A series of a study: its crossover, speed-ups, the ranges in which a device is faster, caveats and hardware.
@@ -46,22 +49,24 @@ If it has `triangles`, it is about sizes and batch sizes together: these are the
 """
 
 
-def read_thresholds(path: str | PathLike[str], **hardware: str) -> list[Threshold]:
+def read_thresholds(path: str | PathLike[str], **hardware: str | int) -> list[Threshold]:
     """Read the thresholds of a run; raises ValueError for a damaged file, or one of another kind or version.
 
-    With `hardware`, of HARDWARE, it returns only what was measured on it, and also raises ValueError for a file without
-    such thresholds: `read_thresholds(path, gpu=torch.cuda.get_device_name(), torch_version=torch.__version__)`. Warns
-    of thresholds with which `should_use_gpu` returns its default everywhere.
+    Without `hardware`, it accepts a file of any machine. With it, of HARDWARE, it returns only what was measured on it,
+    and also raises ValueError for a file without such thresholds: `read_thresholds(path,
+    gpu=torch.cuda.get_device_name(), torch_version=torch.__version__)`. Warns of thresholds with which `should_use_gpu`
+    returns its default everywhere.
     """
-    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - strings are accepted as paths too
-        try:
-            content = json.load(file)
-        except ValueError:
-            raise ValueError(f"{path}: not JSON; copy thresholds.json from the results folder again") from None
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: no such file; copy thresholds.json from the results folder") from None
+    except ValueError:
+        raise ValueError(f"{path}: not JSON; copy thresholds.json from the results folder again") from None
     if not isinstance(content, dict) or content.get("version") != VERSION:
         raise ValueError(f"{path}: not thresholds of version {VERSION}; copy thresholds.py from the run's Crossover")
     thresholds = content.get("thresholds")
-    if not isinstance(thresholds, list) or not all(isinstance(s, dict) and s.keys() >= KEYS for s in thresholds):
+    if not isinstance(thresholds, list) or not all(map(_is_whole, thresholds)):
         raise ValueError(f"{path}: thresholds are incomplete; copy thresholds.json from the results folder again")
     if unknown := [name for name in hardware if name not in HARDWARE]:
         raise TypeError(f"{unknown[0]!r} is no hardware or version of a file; allowed: {', '.join(HARDWARE)}")
@@ -76,6 +81,20 @@ def read_thresholds(path: str | PathLike[str], **hardware: str) -> list[Threshol
     if reason := _why_nothing_is_decided(thresholds):
         warnings.warn(f"{path}: should_use_gpu returns its default everywhere: {reason}", stacklevel=2)
     return thresholds
+
+
+def _is_whole(series: Any) -> bool:
+    """Whether an entry has all keys, and its regions all numbers."""
+    if not isinstance(series, dict) or not series.keys() >= KEYS:
+        return False
+    try:
+        regions = regions_of(series)
+        return all(
+            len(region) == (7 if is_plane(series) else 3) and all(0 < float(end) < math.inf for end in region[:-1])
+            for region in regions
+        )
+    except (KeyError, TypeError, ValueError):
+        return False
 
 
 def _why_nothing_is_decided(thresholds: Sequence[Threshold]) -> str | None:
@@ -121,8 +140,8 @@ def should_use_gpu(
 
     - with `gpu_measured_elsewhere`, for GPUs measured on another machine instead of this run's
     - with `single_trial`, from single trials, where a device was at least twice as fast
-    - with `beyond_measured`, beyond the measured range: the answer at the nearest measured point, unless
-      the GPU failed between that point and `x`
+    - with `beyond_measured`, beyond the measured range of `x`: the answer at the nearest measured point, unless
+      the GPU failed between that point and `x`; not for two variables
 
     `axes` select a series of the study, such as batch_size=512 or gpu="NVIDIA H200"; a size, batch size, machine or
     device that was not measured gives the default. Raises ValueError for an unknown study or axis, for a protocol,
@@ -140,8 +159,8 @@ def should_use_gpu(
     if unknown := [axis for axis in axes if axis not in AXES]:
         allowed = ", ".join(dict.fromkeys([*names, *AXES]))
         raise ValueError(f"{unknown[0]!r} is not an axis of a series; allowed: {allowed}")
+    of_axis = {axis: name for name, axis in names.items()}
     if x is None and not axes.keys() >= {*POINT}:
-        of_axis = {axis: name for name, axis in names.items()}
         both = " and ".join(f"{of_axis[axis]}=" for axis in POINT)
         raise TypeError(f"x is missing; allowed: a number, or {both} together")
     point = () if x is not None else tuple(_number(axes.pop(axis), given_as[axis]) for axis in POINT)
@@ -171,7 +190,9 @@ def should_use_gpu(
         return default
     if len(with_gpu) > 1:
         choices = [
-            f"{axis} ({', '.join(values)})" for axis, values in _values(with_gpu, AXES).items() if len(values) > 1
+            f"{of_axis.get(axis, axis)} ({', '.join(values)})"
+            for axis, values in _values(with_gpu, AXES).items()
+            if len(values) > 1
         ]
         given = f" with {', '.join(f'{axis}={value!r}' for axis, value in axes.items())}" if axes else ""
         named = f"name one value of {', and of '.join(choices)}"
@@ -255,9 +276,11 @@ def gpu_if(
 C_HEADER = """\
 /* Made from {path}. Each function returns 1 where the GPU is faster, 0 where the CPU is, and -1 where the measurement
    gives no answer. Measured on {hardware}. */
-#ifndef CROSSOVER_THRESHOLDS_H
-#define CROSSOVER_THRESHOLDS_H
+#ifndef CROSSOVER_{digest}_H
+#define CROSSOVER_{digest}_H
 #include <math.h>
+#ifndef CROSSOVER_REGIONS
+#define CROSSOVER_REGIONS
 
 static inline int crossover_in_ranges(double x, const double (*ranges)[3], int count) {{
     for (int i = 0; i < count; i++)
@@ -282,6 +305,7 @@ static inline int crossover_in_plane(double size, double batch_size, const doubl
     }}
     return -1;
 }}
+#endif
 {functions}
 #endif
 """
@@ -301,16 +325,30 @@ static inline int {name}({arguments}) {{
 """
 
 
+C_RULE = """
+/* {about}, by a rule that also answers elsewhere: GPU {text}; wrong at {wrong} of {points} measured points, at most
+   {worst:.3g}x slower there. */
+static inline int {name}_rule({arguments}) {{
+    {body}
+}}
+"""
+
+
 def c_header(thresholds: Sequence[Threshold], path: str) -> str:
-    """A C header with a function for each series whose GPU was measured here and that has a certified region."""
+    """A C header with a function for each series whose GPU was measured here and that has a certified region.
+
+    A plane's rule is a second function. The name of a file other than thresholds.json is part of its functions' names.
+    """
     functions: list[str] = []
+    of_file = [stem] if (stem := Path(path).stem) != "thresholds" else []
     names: Counter[str] = Counter()
     for series in thresholds:
         regions = regions_of(series)
         if series["device"] is None or series["gpu_measured_elsewhere"] or series["single_trial"] or not regions:
             continue
         varied = [axis for axis in AXES if len(_values(thresholds, [axis])[axis]) > 1 and series[axis] is not None]
-        words = [series["study"], *(str(series[axis]) for axis in varied), *(["plane"] if is_plane(series) else [])]
+        words = [*of_file, series["study"], *(str(series[axis]) for axis in varied)]
+        words += ["plane"] if is_plane(series) else []
         name = "crossover_" + re.sub(r"\W+", "_", "_".join(words), flags=re.ASCII).strip("_").lower()
         names[name] += 1
         name += f"_{names[name]}" if names[name] > 1 else ""
@@ -330,9 +368,39 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
             count=len(regions),
         )
         functions.append(function)
+        if rule := series.get("rule"):
+            names_of_rule = ["parameters" if rule["of"] == "parameters" else arguments[0], arguments[1]]
+            functions.append(
+                C_RULE.format(
+                    about=about.replace("*/", "* /"),
+                    **{key: rule[key] for key in ("text", "wrong", "points", "worst")},
+                    name=name,
+                    arguments=", ".join(f"double {argument}" for argument in names_of_rule),
+                    body=_c_rule(rule["rule"], *names_of_rule),
+                )
+            )
     on = sorted({f"{series['cpu']} and {series['gpu']}, torch {series['torch_version']}" for series in thresholds})
     head = {"path": path.replace("*/", "* /"), "hardware": "; ".join(on).replace("*/", "* /")}
-    return C_HEADER.format(**head, functions="".join(functions), tolerance=TOLERANCE)
+    digest = hashlib.sha256("".join(functions).encode()).hexdigest()[:12].upper()
+    return C_HEADER.format(**head, digest=digest, functions="".join(functions), tolerance=TOLERANCE)
+
+
+def _c_rule(rule: Mapping[str, Any], first: str, second: str) -> str:
+    """The body of a function with the fields of `crossover.compare.rules.Rule`."""
+
+    def at_least(least: float | None, score: str) -> str:
+        return "0" if least is None else f"{score} >= {math.log(least)!r}" if least else "1"
+
+    if rule["by_batch"] is None:
+        score = f"{rule['size_exponent']!r} * log({first}) + {rule['batch_exponent']!r} * log({second})"
+        return f"return {at_least(rule['least'], score)};"
+    table = sorted(rule["by_batch"])
+    tests = [
+        f"if (log({second}) <= {(math.log(batch) + math.log(following)) / 2!r}) "
+        f"return {at_least(least, f'log({first})')};"
+        for (batch, least), (following, _) in pairwise(table)
+    ]
+    return "\n    ".join([*tests, f"return {at_least(table[-1][1], f'log({first})')};"])
 
 
 def regions_of(series: Threshold) -> list[list[float]]:
@@ -345,8 +413,11 @@ def regions_of(series: Threshold) -> list[list[float]]:
 
 def _number(value: Any, name: str) -> float:
     if not isinstance(value, str | bytes):
-        with suppress(TypeError, ValueError, OverflowError):
-            return float(value)
+        with suppress(TypeError, ValueError):
+            try:
+                return float(value)
+            except OverflowError:
+                return math.inf
     raise TypeError(f"{name} is {value!r}; allowed: a number, such as a size or a batch size")
 
 
@@ -356,7 +427,13 @@ def _agrees(series: Threshold, axis: str, value: Any) -> bool:
 
 
 def _values(thresholds: Sequence[Threshold], axes: Sequence[str]) -> dict[str, list[str]]:
-    return {axis: sorted({str(series[axis]) for series in thresholds}) for axis in axes}
+    """The values of each axis as text, numbers by size."""
+    values = {axis: {series[axis] for series in thresholds} for axis in axes}
+    in_order = {
+        axis: sorted(found, key=lambda one: (one is not None, isinstance(one, str), one))
+        for axis, found in values.items()
+    }
+    return {axis: [*map(str, found)] for axis, found in in_order.items()}
 
 
 if __name__ == "__main__":

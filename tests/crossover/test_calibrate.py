@@ -3,12 +3,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from crossover.calibrate import SHORT, calibrate
 from crossover.thresholds import KEYS, VERSION
 from user_errors import error_line
+
+
+@pytest.fixture(autouse=True)
+def _with_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crossover.calibrate.find_machine", lambda: SimpleNamespace(devices=("cpu", "cuda")))
+
 
 THRESHOLD = dict.fromkeys(KEYS) | {"study": "my_op", "device": "cuda", "ranges": []}
 WRITE = "import sys, pathlib; path = pathlib.Path(sys.argv[1], 'thresholds.json'); path.parent.mkdir(parents=True); "
@@ -25,12 +32,12 @@ def test_the_thresholds_of_a_run_are_copied(
         given[:] = words
         return ["-c", WRITE + f"path.write_text({content!r})", words[words.index("--results") + 1]]
 
-    words = ["my_op.py:build", "--sizes", "1,2", "--batch-sizes", "1,8,64", "--output", "mine.json"]
+    words = ["my_op.py:build", "--seed=1", "--sizes", "1,2,4", "--batch-sizes", "1,8,64", "--output", "mine.json"]
     assert calibrate(words, build_command) == 0
     assert Path("mine.json").read_text() == content
     assert " ".join(given) == (
-        "my_op.py:build --minutes=5 --results results/calibration --batch-sizes 1,8,64 --effort "
-        f"{{{SHORT}, refinement: {{pairs: [plane]}}}} --sizes 1,2"
+        "my_op.py:build --minutes=5 --results results/calibration --sizes 1,2,4 --batch-sizes 1,8,64 --effort "
+        f"{{{SHORT}, refinement: {{pairs: [plane]}}}} --seed=1"
     )
     assert (
         "Caution: results/calibration/thresholds.json: should_use_gpu returns its default everywhere: "
@@ -65,8 +72,9 @@ def test_one_variable_is_refined_along_its_crossover() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--batch-sizes", "1,8"], "--batch-sizes 1,8; allowed: three or more, or none for the size alone"),
-        (["--axes", "{m: [1, 2, 3], k: [1, 8]}"], "[1, 8]}; allowed: three or more values of each"),
+        (["--batch-sizes", "1,8"], "--batch-sizes 1,8; allowed: 3 or more values of each of two variables"),
+        (["--sizes", "[1, 2]", "--batch-sizes", "1,8,9"], "--sizes [1, 2]; allowed: 3 or more values of each of two"),
+        (["--axes", "{m: [1, 2, 3], k: [1, 8,]}"], "[1, 8,]}; allowed: 3 or more values of each"),
         (["--output", "missing/t.json"], "--output missing/t.json: not a file in an existing folder"),
         (["--output", "."], "--output .: not a file in an existing folder"),
         (["--", "-n"], "-- and options of Snakemake; allowed: options of crossover"),
@@ -94,7 +102,14 @@ def test_an_unreadable_command_is_one_line(words: list[str], message: str, capsy
     assert line.endswith("; `crossover calibrate --help` lists what is allowed")
 
 
-def test_without_a_gpu_no_thresholds_are_written(
+def test_without_a_gpu_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = SimpleNamespace(devices=("cpu",), note=None)
+    monkeypatch.setattr("crossover.calibrate.find_machine", lambda: alone)
+    message = error_line(calibrate, ["my_op.py:build"], lambda _: pytest.fail("it runs"))
+    assert "no GPU to compare with the CPU: none was found; run this where one is" in message
+
+
+def test_if_no_gpu_was_measured_no_thresholds_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

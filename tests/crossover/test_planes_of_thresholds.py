@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -93,6 +94,8 @@ def test_the_answer_names_the_regions_and_the_rule(tables: RunTables) -> None:
     assert rule == (
         "GPU where linear layers x batch is at least 724 (wrong at 0 of 12 significant points; 1 when held out)"
     )
+    against = replace(answer, contradictions=(3, 17), winner_share=0.0, loser_share=0.0).details()
+    assert against[0] == "3 of 17 points contradict those around them, so nothing is certified"
     assert answer.winner_share == pytest.approx(4 / 12)  # of six squares, each of two triangles
     assert answer.loser_share == pytest.approx(3 / 12)
 
@@ -175,7 +178,8 @@ def test_programs_may_ask_by_the_names_of_the_arguments(named: RunTables, tmp_pa
     assert gpu_if(file, "both", m="n", k="b")(SimpleNamespace(n="1024", b="64")) == 1
     header = c_header(thresholds, file.name)
     assert (
-        "/* both: m and k, 3 trials or more */\nstatic inline int crossover_both_plane(double m, double k) {" in header
+        "/* both: m and k, 3 trials or more */\nstatic inline int crossover_t_both_plane(double m, double k) {"
+        in header
     )
     assert "/* both, k 8: m, 3 trials or more */" in header
 
@@ -183,7 +187,7 @@ def test_programs_may_ask_by_the_names_of_the_arguments(named: RunTables, tmp_pa
 def test_an_argument_that_c_does_not_allow_is_changed_in_the_header(named: RunTables) -> None:
     thresholds = thresholds_of(named, "today")["thresholds"]
     thresholds[-1]["arguments"] = ["long", "regions"]
-    assert "crossover_both_plane(double long_, double regions_) {" in c_header(thresholds, "t.json")
+    assert "crossover_t_both_plane(double long_, double regions_) {" in c_header(thresholds, "t.json")
 
 
 def test_a_plane_counts_as_one_comparison_of_its_study(tables: RunTables) -> None:
@@ -231,7 +235,9 @@ def test_the_file_is_for_the_hardware_that_it_names(file: Path) -> None:
     assert read_thresholds(file, gpu="Brand G1", cpu="Brand C1", torch_version="2.13.0")
     with pytest.raises(ValueError, match="measured with gpu Brand G1, not Brand X; measure here, which takes five min"):
         read_thresholds(file, gpu="Brand X")
-    with pytest.raises(TypeError, match="'colour' is no hardware or version of a file; allowed: cpu, gpu"):
+    with pytest.raises(ValueError, match="measured with physical_cores None, not 64; measure here"):
+        read_thresholds(file, physical_cores=64)
+    with pytest.raises(TypeError, match="'colour' is no hardware or version of a file; allowed: cpu, physical_cores"):
         read_thresholds(file, colour="red")
 
 
@@ -275,6 +281,54 @@ def test_the_c_header_gives_the_same_answers(file: Path, tmp_path: Path) -> None
     output = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
     assert [int(word) for word in output.split()] == [*map(int, INSIDE.values()), *[-1] * len(OUTSIDE), 1, -1]
     assert "Brand C1 and Brand G1, torch 2.13.0" in (tmp_path / "thresholds.h").read_text()
+
+
+RULES = [
+    Rule(1.0, 0.0, 60.0),
+    Rule(0.0, 1.0, 7.0),
+    Rule(1.0, 0.5, 300.0),
+    Rule(1.0, 0.0, None, [(1, None), (8, 50.0), (64, 0.0)]),
+]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_headers_of_two_files_have_their_rules_and_go_together(file: Path, tmp_path: Path) -> None:
+    """The headers of files with other names have functions of other names."""
+    (series,) = (series for series in read_thresholds(file) if "triangles" in series)
+    points = [(size, batch) for size in (10, 49, 51, 100, 1000) for batch in (1, 2, 3, 6, 8, 22, 23, 100)]
+    text, names = "#include <stdio.h>\n", []
+    for number, rule in enumerate(RULES):
+        changed = series | {"rule": series["rule"] | {"rule": vars(rule)}}
+        (tmp_path / f"r{number}.h").write_text(c_header([changed], f"some/r{number}.json"))
+        text += f'#include "r{number}.h"\n' * 2
+        names.append(f"crossover_r{number}_both_plane_rule")
+    calls = ", ".join(f"{name}({size}, {batch})" for name in names for size, batch in points)
+    text += f"int main(void) {{ int found[] = {{{calls}}};\nfor (int i = 0; i < {len(RULES) * len(points)}; i++) "
+    (tmp_path / "main.c").write_text(text + 'printf("%d", found[i]);\nreturn 0; }\n')
+    subprocess.run(["cc", "-std=c99", "-Wall", "-Werror", "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
+    output = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
+    expected = [wins for rule in RULES for wins in rule.chooses(np.array(points)).tolist()]
+    assert [digit == "1" for digit in output] == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"triangles": {"gpu": [[1, 2]], "cpu": []}},
+        {"triangles": {"gpu": [[1, 1, 1, 1, 1, -1]], "cpu": []}},
+        {"triangles": {}},
+        {"triangles": None},
+        {"ranges": [{"from": 1}]},
+    ],
+)
+def test_a_damaged_file_is_refused(file: Path, tmp_path: Path, change: dict[str, Any]) -> None:
+    content = json.loads(file.read_text())
+    content["thresholds"] = [series | change for series in content["thresholds"]]
+    (tmp_path / "t.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"t\.json: thresholds are incomplete; copy thresholds.json"):
+        read_thresholds(tmp_path / "t.json")
+    with pytest.raises(FileNotFoundError, match=r"none\.json: no such file; copy thresholds\.json from the results"):
+        read_thresholds(tmp_path / "none.json")
 
 
 def test_a_header_without_an_answer_has_no_function() -> None:

@@ -24,6 +24,8 @@ from crossover.tables.frames import write_csv
 EQUAL, LINEAR, CACHE, WAVES, STAIRS = "equal", "linear", "cache", "waves", "stairs"
 """Both sides take the same time; each takes an overhead and a time in proportion to the work; the CPU also slows down
 beyond its cache; the GPU's rate also rises and falls; or the GPU works on blocks of 32 rows."""
+ALIGNED, BAND = "aligned", "band"
+"""The GPU is faster only at multiples of 8, as the sizes of the first grid are; or it is slower only between these."""
 SIZES, BATCH_SIZES = (16, 64, 256, 1024, 4096), (1, 5, 23, 108, 512)
 REFINEMENT = Refinement(pairs=("plane",))
 PLACES = 40
@@ -43,7 +45,7 @@ class PlaneCase:
 
 CASES = [
     PlaneCase(truth, trials, spread)
-    for truth in (EQUAL, LINEAR, CACHE, WAVES, STAIRS)
+    for truth in (EQUAL, LINEAR, CACHE, WAVES, STAIRS, ALIGNED, BAND)
     for trials, spread in ((3, 0.1), (8, 0.05), (8, 0.15))
 ]
 
@@ -103,6 +105,11 @@ def truth_of(name: str, draw: np.random.Generator) -> Truth:
     def log_ratio(size: Floats, batch_size: Floats) -> Floats:
         if name == EQUAL:
             return np.zeros(np.shape(size))
+        if name in (ALIGNED, BAND):
+            is_slow = np.round(size) % 8 > 0 if name == ALIGNED else np.abs(np.log2(size) % 2 - 1) < 0.3
+            return np.broadcast_to(
+                np.where(is_slow, -0.4, 0.4), np.broadcast_shapes(np.shape(size), np.shape(batch_size))
+            )
         work = 20 * size**power * batch_size**batch_power
         slowdown = 1 + 1.5 / (1 + (5e5 / size**2) ** 2) if name == CACHE else 1.0
         rate = gpu_rate * np.exp(0.25 * np.sin(2 * np.log(size) + 1.3 * np.log(batch_size)) if name == WAVES else 0.0)

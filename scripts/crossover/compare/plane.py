@@ -1,7 +1,9 @@
 """The advantage over size and batch size: the regions in which a side is certified faster, and what to measure next.
 
 The plane is divided into triangles between neighbouring points (Delaunay, on logarithms). A triangle belongs to a side
-if that side is significantly faster at all three corners, simultaneously over all points.
+if that side is significantly faster at all three corners, simultaneously over all points. That the side is the same
+within a triangle is an assumption, which is tested: each stage measures points within the largest triangles, and
+nothing is certified if points differ from what those around them certify.
 """
 
 from __future__ import annotations
@@ -42,6 +44,12 @@ MARGIN = 2.0
 """The least advantage at a point to be added, as a multiple of the error; chosen by simulation."""
 SHORTEST = 0.2
 """The least distance of a point to be added from the significant end of its edge, as a share of the edge."""
+
+TESTS = 2
+"""Number of points that a stage adds within regions."""
+
+DOUBT = 0.05
+"""Largest share of `contradictions` with which anything is certified."""
 
 NEW_SHARE = 1 / 3
 """Number of points that a stage may add, as a share of those measured."""
@@ -100,8 +108,30 @@ class Plane:
     @cached_property
     def sides(self) -> Floats:
         """Of each triangle: 1 if the contender is certified to be faster, -1 if the CPU is, else 0."""
-        of_corners = self.signs[self.triangles]
-        return np.where((of_corners == of_corners[:, :1]).all(axis=1), of_corners[:, 0], 0.0)
+        differ, tested = self.contradictions
+        return self._signs_of_corners if differ <= DOUBT * tested else np.zeros(len(self.triangles))
+
+    @cached_property
+    def _signs_of_corners(self) -> Floats:
+        """Of each triangle: the sign of its corners, or 0 if they differ."""
+        return _common(self.signs[self.triangles])
+
+    @cached_property
+    def contradictions(self) -> tuple[int, int]:
+        """Numbers of points whose side differs from what the others certify there, and of all points with both."""
+        from scipy import spatial
+
+        differ, tested = 0, 0
+        places = self._places @ STRETCH if len(self.triangles) else np.empty((0, 2))
+        for number in np.flatnonzero(self.signs[: len(places)]).tolist():
+            others, signs = np.delete(places, number, axis=0), np.delete(self.signs, number)
+            if all(len(np.unique(values)) > 1 for values in np.delete(self.points, number, axis=0).T):
+                mesh = spatial.Delaunay(others)
+                around = int(mesh.find_simplex(places[number]))
+                certified = _common(signs[mesh.simplices[[around]]])[0] if around >= 0 else 0
+                tested += bool(certified)
+                differ += bool(certified == -self.signs[number])
+        return differ, tested
 
     def share(self, side: int) -> float:
         """The share of the area, on logarithmic axes, that is certified for a side; NaN without an area."""
@@ -118,16 +148,27 @@ class Plane:
         """
         gains: dict[tuple[int, int], float] = defaultdict(float)
         measured = {*map(tuple, self.points.tolist())}
-        for corners, area in zip(self.triangles[self.sides == 0].tolist(), self.areas[self.sides == 0], strict=True):
+        is_open = self._signs_of_corners == 0
+        for corners, area in zip(self.triangles[is_open].tolist(), self.areas[is_open], strict=True):
             for one, other in permutations(corners, 2):
                 if self.signs[one] and self.signs[one] != self.signs[other] and self.timed[other]:
                     fall = self.signs[one] * (self.mean[one] - self.mean[other])
                     share = (abs(self.mean[one]) - self._margin) / fall if fall > 0 else 1.0
                     if SHORTEST < share < 1:
                         first, second = self.points[[one, other]].tolist()
-                        gains[_point_at(first, second, share, granularity, sizes)] += area
+                        point = [low ** (1 - share) * high**share for low, high in zip(first, second, strict=True)]
+                        gains[_nearest(point, granularity, sizes)] += area
         ranked = sorted(gains.keys() - measured, key=lambda point: (-gains[point], point))
         return ranked[: math.ceil(len(measured) * NEW_SHARE)]
+
+    def within(self, granularity: int = 1, sizes: Collection[int] | None = None) -> list[tuple[int, int]]:
+        """The points to add as a test: one at random in each of the largest triangles of a side."""
+        owned = np.flatnonzero(self._signs_of_corners)
+        largest = owned[np.argsort(-self.areas[owned], kind="stable")][:TESTS]
+        weights = np.random.default_rng(len(self.points)).dirichlet(np.ones(3), len(largest))
+        places = np.exp(np.einsum("tc,tcv->tv", weights, np.log(self.points[self.triangles[largest]])))
+        measured = {*map(tuple, self.points.tolist())}
+        return sorted({_nearest(place, granularity, sizes) for place in places.tolist()} - measured)
 
     @cached_property
     def _margin(self) -> float:
@@ -179,11 +220,14 @@ def _plane(series: Mapping[str, Any], trials: pd.DataFrame, contender: str, toge
     )
 
 
-def _point_at(
-    first: Sequence[int], second: Sequence[int], share: float, granularity: int, sizes: Collection[int] | None
-) -> tuple[int, int]:
-    """The point nearest to a share of the way between two, on logarithms, whose size a workload can build."""
-    size, batch_size = (low ** (1 - share) * high**share for low, high in zip(first, second, strict=True))
+def _common(signs: Floats) -> Floats:
+    """The sign that each row has throughout, or 0."""
+    return np.where((signs == signs[:, :1]).all(axis=1), signs[:, 0], 0.0)
+
+
+def _nearest(point: Sequence[float], granularity: int, sizes: Collection[int] | None) -> tuple[int, int]:
+    """The nearest point, on logarithms, whose size a workload can build."""
+    size, batch_size = point
     if sizes is not None:
         return min(sizes, key=lambda offered: abs(math.log(offered / size))), round(batch_size)
     return max(1, round(size / granularity)) * granularity, round(batch_size)
@@ -200,7 +244,7 @@ def plan_planes(timed: pd.DataFrame, stage: int, refinement: Refinement, trials:
         return
     for plane in planes_of(timed):
         traits = workload_traits(str(plane.series["workload"]))
-        new = plane.between(traits.granularity, traits.sizes)
+        new = [*plane.between(traits.granularity, traits.sizes), *plane.within(traits.granularity, traits.sizes)]
         numbers = dict.fromkeys(new, first) | dict.fromkeys(plane.undecided(targets[stage - 1]), targets[stage - 1])
         why = {
             **plane.series,

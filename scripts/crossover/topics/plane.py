@@ -46,6 +46,8 @@ class InPlane(Answer):
     winner_share: float
     """Of the area on logarithmic axes; so is `loser_share`."""
     loser_share: float
+    contradictions: Sequence[int]
+    """Number of points whose side differs from what those around them certify, and of all that could differ."""
     triangles: Mapping[str, Sequence[Sequence[int]]]
     """The certified regions of `gpu` and `cpu`, as triangles: the size and the batch size of three corners."""
     axes: Mapping[str, Any]
@@ -67,12 +69,17 @@ class InPlane(Answer):
         return f". Rule: {self.winner} {rule_text(Rule(**self.rule['rule']), self.rule_unit, self.batch_unit)}"
 
     def details(self) -> list[str]:
-        if self.rule is None:
-            return []
-        fit = Fit(**self.rule)
-        cost = f", at most {number_text(fit.worst)}x slower there" if fit.wrong else ""
-        held_out = f"{fit.held_out_wrong} when held out"
-        return [f"wrong at {fit.wrong} of {fit.points} significant points{cost}; {held_out}"]
+        details = []
+        differ, tested = self.contradictions
+        if differ:
+            then = "" if self.winner_share or self.loser_share else ", so nothing is certified"
+            details.append(f"{differ} of {tested} points contradict those around them{then}")
+        if self.rule is not None:
+            fit = Fit(**self.rule)
+            cost = f", at most {number_text(fit.worst)}x slower there" if fit.wrong else ""
+            held_out = f"{fit.held_out_wrong} when held out"
+            details.append(f"wrong at {fit.wrong} of {fit.points} significant points{cost}; {held_out}")
+        return details
 
 
 def rule_text(rule: Rule, unit: str, batch_unit: str | None = None) -> str:
@@ -138,6 +145,7 @@ def _answer(plane: Plane, tables: RunTables, study: Study, varied_axes: Sequence
         arguments=model.axes if model else (),
         winner_share=plane.share(1),
         loser_share=plane.share(-1),
+        contradictions=plane.contradictions,
         triangles={name: corners[plane.sides == side].tolist() for name, side in (("gpu", 1), ("cpu", -1))},
         axes={**plane.series, "device": plane.contender},
         rule=_fields(fit),

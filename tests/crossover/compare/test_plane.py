@@ -43,6 +43,8 @@ def test_a_triangle_belongs_to_the_side_that_is_faster_at_all_corners() -> None:
 def test_points_on_a_line_have_no_area() -> None:
     made = plane([1, 1, 1], [(10, 1), (100, 1), (1000, 1)])
     assert len(made.triangles) == 0
+    assert made.contradictions == (0, 0)
+    assert made.within() == []
     assert math.isnan(made.share(1))
     assert made.between() == []
 
@@ -66,6 +68,26 @@ def test_no_point_is_added_towards_a_larger_advantage_or_an_equal_one() -> None:
         signs, mean = [1] * 9, np.ones(9)
         signs[4], mean[4] = 0, undecided
         assert plane(signs, mean=mean, certainty=np.full(9, 10.0)).between() == []
+
+
+def test_regions_are_tested_within_and_nothing_is_certified_if_points_contradict_those_around_them() -> None:
+    """The corner points lie within no triangle of others, so that 5 of 9 points of a grid can contradict the rest."""
+    made = plane([1] * 9)
+    assert made.contradictions == (0, 5)
+    points = made.within()
+    assert len(points) == 2
+    assert made.within() == points
+    assert not {*points} & {*GRID}
+    assert {size % 8 for size, _ in made.within(granularity=8)} == {0}
+    assert {size for size, _ in made.within(sizes=SIZES)} <= {*SIZES}
+    assert plane([0] * 9).within() == []
+    for point in points:
+        against = plane([1] * 9 + [-1], [*GRID, point])
+        assert against.contradictions[0] == 1
+        assert against.share(1) == against.share(-1) == 0
+    apart = plane([1, 1, 1, 1, -1, -1, 1, 1, -1])  # two or more of each side, and none within the other's region
+    assert apart.contradictions[0] == 0
+    assert apart.share(1) > 0
 
 
 def test_more_trials_go_where_they_are_expected_to_decide() -> None:
