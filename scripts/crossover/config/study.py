@@ -353,6 +353,11 @@ class Study(StudyFile):
         """The run's devices that the study measures on."""
         return [device for device in devices if self.devices is None or device in self.devices]
 
+    @property
+    def may_use_accelerator(self) -> bool:
+        """Whether the study's own `devices` are not all CPU sides."""
+        return self.devices is None or not all(map(is_cpu, self.devices))
+
     def sides_among(self, devices: Sequence[str]) -> list[str]:
         """The run's devices that the study measures on, with the CPU on fewer cores after the CPU."""
         fewer = [f"{BASELINE}-{threads}" for threads in self.cpu_threads]

@@ -143,7 +143,10 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         "lost": [entry for entry in facts["problems"] if entry["kind"] != FLAGGED],
         "progress": run.progress,
         "note": run.note,
-        "without_gpu": machines == [HERE] and all(map(is_cpu, tables.measurements["device"])) and not run.progress,
+        "without_gpu": machines == [HERE]
+        and all(map(is_cpu, tables.measurements["device"]))
+        and any(study.may_use_accelerator for study in run.studies.values())
+        and not run.progress,
         "machines": machines,
         "currency": run.currency,
         "measured_on": hosts_elsewhere(facts["machines"], platform.node()) if len(machines) == 1 else None,

@@ -280,6 +280,12 @@ def test_a_run_without_a_gpu_names_the_commands_for_a_machine_with_one_once(rows
     assert {name: text.count("No GPU measured here") for name, text in texts.items()} == dict.fromkeys(texts, 1)
 
 
+def test_studies_of_cpu_sides_alone_are_not_sent_to_a_machine_with_a_gpu(rows: pd.DataFrame, tmp_path: Path) -> None:
+    page = write_page(rows[rows["device"] == "cpu"], tmp_path, spec={"devices": ("cpu", "cpu-2x1")})
+    texts = [(page.folder / name).read_text() for name in ("report.html", "summary.md", "summary.txt")]
+    assert "a machine that has a GPU" not in " ".join(texts)
+
+
 def test_the_files_to_copy_to_a_machine_with_a_gpu_are_named() -> None:
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     there = {"files": ["/nets/net.py"], "at_their_path": ["/data/rows.csv"], "uses_checkout": True}
