@@ -52,7 +52,7 @@ def notes_before_run(
     shipped: Path,
     results: Path | None,
 ) -> list[str]:
-    """Notes for the user: columns and devices left out, unused prices, unknown devices, results that may be replaced.
+    """Notes for the user: what is left out, unused prices, unknown devices, results that may be replaced.
 
     `devices` are those of the plan. `results` is the folder on disk; None if several hosts measure into it.
     """
@@ -62,6 +62,7 @@ def notes_before_run(
         unused_prices(config.keys.prices, references, shipped),
         devices_unknown(config, machine),
         too_many_gpus(config, devices),
+        studies_left_out(config.studies, devices),
         None if results is None else measured_elsewhere(results, platform.node()),
     ]
     return [note for note in notes if note]
@@ -103,6 +104,15 @@ def too_many_gpus(configuration: Configuration, devices: Sequence[str]) -> str |
         f"left out, since this run has fewer GPUs: {', '.join(sides)}; on a host that has them, give "
         f"--cores {most} --resources gpu={most}"
     )
+
+
+def studies_left_out(studies: Sequence[Study], devices: Sequence[str]) -> str | None:
+    """A note on the studies that name no device of the run."""
+    others = [study for study in studies if not study.devices_among(devices)]
+    names = ", ".join(f"{study.name} ({', '.join(study.devices or ())})" for study in others)
+    start = f"studies left out, since none of their devices is in this run ({', '.join(devices)})"
+    end = "run them on a machine that has one, with `devices: auto`"
+    return f"{start}: {names}; {end}" if others else None
 
 
 def check_executor(configuration: Configuration, machine: Machine, local: bool) -> None:

@@ -31,6 +31,7 @@ from crossover.plan.before_run import (
     notes_at_start,
     reference_files,
     reference_folders,
+    studies_left_out,
     too_many_gpus,
 )
 from crossover.plan.run_plan import RunPlan
@@ -208,6 +209,15 @@ def test_the_rules_import_no_large_package() -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT / "scripts")}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+def test_studies_that_name_no_device_of_the_run_are_left_out_with_a_note() -> None:
+    studies = configured(studies=["thumb_compile", "disc_depth", "int8_batch"]).studies
+    assert studies_left_out(studies, ["cpu"]) == (
+        "studies left out, since none of their devices is in this run (cpu): thumb_compile (cuda), int8_batch (cuda); "
+        "run them on a machine that has one, with `devices: auto`"
+    )
+    assert studies_left_out(studies, ["cuda"]) is None
 
 
 def test_sides_of_more_gpus_than_the_run_has_are_left_out_with_a_note() -> None:
