@@ -137,6 +137,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         "fullest": [answer for answer in answers if answer.kind == "memory" and answer.main],
         "trust": trust,
         "cells": records(tables.cells),
+        "varied_axes": varying(tables.cells, ["variant", "execution"]),
         "without_data": int((tables.claims["verdict"] == NO_DATA).sum()),
         "raised": {flag: FLAGS[flag] for flag in flags},
         "problems": facts["problems"],

@@ -286,6 +286,15 @@ def test_studies_of_cpu_sides_alone_are_not_sent_to_a_machine_with_a_gpu(rows: p
     assert "a machine that has a GPU" not in " ".join(texts)
 
 
+def test_rows_of_the_printed_table_of_cells_differ_in_more_than_their_times(row: Row, tmp_path: Path) -> None:
+    settings = [("fp16", "eager"), ("int8", "eager"), ("fp16", "compile")]
+    trials = [row(study="varied", variant=variant, execution=execution) for variant, execution in settings]
+    page = write_page(pd.DataFrame([row(study="one_cell"), *trials]), tmp_path)
+    printed = page.path.read_text().partition("<caption>All cells.</caption>")[2]
+    for variant, execution in settings:
+        assert printed.count(f"<td>fp32</td><td>{variant}</td><td>{execution}</td>") == 1
+
+
 def test_the_files_to_copy_to_a_machine_with_a_gpu_are_named() -> None:
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     there = {"files": ["/nets/net.py"], "at_their_path": ["/data/rows.csv"], "uses_checkout": True}
