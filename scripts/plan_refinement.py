@@ -17,7 +17,7 @@ from crossover.config.study import Study, study_of
 from crossover.errors import logged
 from crossover.machine.turns import computing
 from crossover.plan.stages import write_stage
-from crossover.tables.frames import of_study
+from crossover.tables.frames import in_study_order, of_study
 from crossover.tables.guards import check_environments
 from crossover.tables.reference_files import read_reference
 from crossover.tables.rows import collect_rows, disturbed_trials
@@ -49,7 +49,7 @@ def plan_refinement(
     """
     rows = collect_rows(paths_to_rows)
     check_environments(rows, several_hosts)
-    measurements = rows.filter(pc.is_in(rows["study"], pa.array([*studies]))).to_pandas()
+    measurements = in_study_order(rows.filter(pc.is_in(rows["study"], pa.array([*studies]))).to_pandas(), studies)
     x_axes = {name: study.x_axis for name, study in studies.items()}
     candidates = {name: study for name, study in studies.items() if study.candidates}
     references = [read_reference(folder) for folder in folders_of_references]

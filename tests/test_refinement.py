@@ -15,9 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crossover.config.studies import Cell
+from crossover.config.studies import Cell, Refinement
 from crossover.machine.code_key import code_of
 from crossover.tables.columns import Measurement, arrow_schema
+from crossover.tables.frames import write_rows
+from plan_refinement import plan_refinement
+from report_pages import study
 from workflow_copy import WorkflowCopy
 
 NO_KEY = "0" * 32
@@ -187,3 +190,27 @@ def test_a_run_with_minutes_ends_in_time_and_goes_on_with_more(workflow: MadeUp)
     assert "Refinement adds 4 trials. They take about 1.3 of the 2.4 min left; expected: ±" in output
     assert set(workflow.measured()) == on_both(50, 3) | on_both(141, 3)
     assert decisions(workflow) == ["bisect", "add_trials"]
+
+
+def test_refinement_compares_with_the_first_value_that_the_study_lists(row: Row, tmp_path: Path) -> None:
+    """Rows of files are in alphabetical order."""
+    variants = ("torch", "numpy", "jax")
+    paths = []
+    for number, (variant, size) in enumerate(product(variants, (100, 400))):
+        paths.append(tmp_path / f"{number}.parquet")
+        values = row(study="mine", variant=variant, size=size, device="cpu", schema_version=Measurement.schema_version)
+        write_rows(pa.Table.from_pylist([values], schema=arrow_schema()), paths[-1])
+    plan_refinement(
+        paths_to_rows=paths,
+        stage=1,
+        refinements={"mine": Refinement(pairs=("variant",))},
+        studies={"mine": study(name="mine", variants=variants)},
+        trials={"mine": 3},
+        several_hosts=False,
+        minutes=None,
+        repeats=0,
+        folders_of_references=[],
+        path_to_plan=tmp_path / "plan.json",
+    )
+    why = json.loads((tmp_path / "plan.json").read_text())["why"]
+    assert [(pair["baseline"], pair["contender"]) for pair in why] == [("torch", "numpy"), ("torch", "jax")]

@@ -25,6 +25,9 @@ from crossover.tables.run_tables import CELLS_OF, TABLE_NAMES, TABLES, RunTables
 
 SERIES_AND_DEVICE = [*SERIES_AXES, "device"]
 
+LISTED = ("variant", "protocol", "batch_size", "precision", "execution")
+"""The axes whose values a study lists, under the axis's name in the plural."""
+
 VERSION_KEY = b"crossover"
 
 
@@ -239,3 +242,13 @@ def _x_axis(requested: str, rows: pd.DataFrame) -> str:
     values = counted.groupby(SERIES_AXES)[["size", "parameters"]].nunique()
     distinct = (counted["parameters"] > 0).all() and (values["size"] == values["parameters"]).all()
     return "parameters" if distinct else "size"
+
+
+def in_study_order(trials: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """The trials of each study in the order of the values that it lists; other values, as of candidates, come last."""
+    keys = [pd.factorize(trials["study"])[0]]
+    for axis in LISTED:
+        values = {name: getattr(study, f"{axis}s") for name, study in studies.items()}
+        ranks = {(name, value): rank for name in values for rank, value in enumerate(values[name])}
+        keys.append(np.array([ranks.get(key, len(ranks)) for key in zip(trials["study"], trials[axis], strict=True)]))
+    return trials.iloc[np.lexsort(keys[::-1])].reset_index(drop=True)

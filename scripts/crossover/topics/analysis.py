@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from crossover.compare.best import best_series, of_own_grid, standings_of
@@ -21,6 +20,7 @@ from crossover.config.study import Study
 from crossover.config.words import BASELINE, CPU_THREADS, X_AXES, threads_of_side
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import (
+    in_study_order,
     studies_with_idle_size,
     with_cell_columns,
     with_parameters,
@@ -38,9 +38,6 @@ from crossover.topics.latency.table import latencies_of
 from crossover.topics.quality.table import quality_table
 from crossover.topics.ranking.table import machines_of
 from crossover.topics.references.table import agreeing, compared_with_references
-
-LISTED = ("variant", "protocol", "batch_size", "precision", "execution")
-"""The axes whose values a study lists, under the axis's name in the plural."""
 
 COMPARED = ["machine", *KEPT, "batch_name", *STARTUP_COLUMNS]
 
@@ -65,7 +62,7 @@ def analyse(
     of `cells`. Series are in the order of the study, by which one of them is the first.
     """
     candidates = {name: study for name, study in studies.items() if study.candidates}
-    with_candidates = with_parameters(_in_study_order(measurements, studies).reset_index(drop=True))
+    with_candidates = with_parameters(in_study_order(measurements, studies))
     trials = of_own_grid(with_candidates, candidates)
     trials_there = agreeing(trials, references)
     studies = with_x_axes(studies, trials)
@@ -133,16 +130,6 @@ def analyse(
 def _with_plain_texts(trials: pd.DataFrame) -> pd.DataFrame:
     """The trials with texts as objects, of which pandas selects rows in one go, and of Arrow's column by column."""
     return trials.astype({name: object for name, dtype in trials.dtypes.items() if dtype == "str"})
-
-
-def _in_study_order(trials: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """The trials of each study in the order of the values that it lists; other values, as of candidates, come last."""
-    keys = [pd.factorize(trials["study"])[0]]
-    for axis in LISTED:
-        values = {name: getattr(study, f"{axis}s") for name, study in studies.items()}
-        ranks = {(name, value): rank for name in values for rank, value in enumerate(values[name])}
-        keys.append(np.array([ranks.get(key, len(ranks)) for key in zip(trials["study"], trials[axis], strict=True)]))
-    return trials.iloc[np.lexsort(keys[::-1])]
 
 
 def _joined(first: pd.DataFrame, *others: pd.DataFrame) -> pd.DataFrame:
