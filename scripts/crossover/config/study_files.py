@@ -28,6 +28,7 @@ from crossover.config.study import LEAST_OF_MAP, Published, PublishedRows, Study
 from crossover.config.table_files import read_table
 from crossover.config.words import (
     AS_WRITTEN,
+    BASELINE,
     COLD,
     COPYING,
     CPU_THREADS,
@@ -357,6 +358,11 @@ def _axis_problems(study: Study) -> Iterator[str]:
             yield f"refinement.pairs: {pair}, but {pair}s is {list(values)}; allowed: several, or pairs without {pair}"
     if "plane" in pairs and not study.has_plane:
         yield f"refinement.pairs: plane, which needs {LEAST_OF_MAP} sizes and {LEAST_OF_MAP} batch sizes or more"
+    if "plane" in pairs and study.devices and not (BASELINE in study.devices and study.may_use_accelerator):
+        yield (
+            f"refinement.pairs: plane, but devices is {list(study.devices)}; allowed: the CPU and an accelerator, or "
+            "pairs without plane"
+        )
 
 
 def _candidate_problems(study: Study) -> Iterator[str]:

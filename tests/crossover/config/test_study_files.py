@@ -69,6 +69,10 @@ def test_a_study_may_change_numbers_of_the_run(folder: Any) -> None:
             "refinement.pairs: execution, but executions is ['eager']; allowed: several, or pairs without execution",
         ),
         ({"refinement": {"pairs": ["plane"]}}, "refinement.pairs: plane, which needs 3 sizes and 3 batch sizes or"),
+        (
+            {"refinement": {"pairs": ["plane"]}, "devices": ["cpu"], "sizes": [1, 2, 3], "batch_sizes": [1, 2, 3]},
+            "refinement.pairs: plane, but devices is ['cpu']; allowed: the CPU and an accelerator, or pairs",
+        ),
         ({"x_axis": "cpu_threads"}, "x_axis: cpu_threads, but cpu_threads is empty; allowed: size, or"),
         (
             {"x_axis": "cpu_threads", "cpu_threads": [1], "candidates": {"executions": ["compile"]}},
