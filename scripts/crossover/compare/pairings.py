@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress, pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -218,12 +217,11 @@ def _pairings(priced: pd.DataFrame, x_axes: XAxes) -> Iterator[Pairing]:
         yield from _over_threads(alone) if x_axis == CPU_THREADS else _devices(alone, x_axis)
         yield from _numbers_of_gpus(rows, "size" if x_axis == CPU_THREADS else x_axis)
     on_cores = [("size" if x_axis == CPU_THREADS else x_axis, on_all_cores(rows)) for x_axis, rows in studies]
-    for axis, usual in BASELINE_SETTINGS.items():
+    for axis in BASELINE_SETTINGS:
         for x_axis, rows in on_cores:
-            yield from _on_same_device(rows, rows[axis], usual, axis, [axis], x_axis)
+            yield from _on_same_device(rows, rows[axis], _baseline(rows, axis), axis, [axis], x_axis)
     for x_axis, rows in on_cores:
-        for first in rows["variant"].head(1):  # rows are in the order in which studies list their variants
-            yield from _on_same_device(rows, rows["variant"], first, "variant", ["variant"], x_axis)
+        yield from _on_same_device(rows, rows["variant"], _baseline(rows, "variant"), "variant", ["variant"], x_axis)
         yield from _study_settings(rows, x_axis)
         yield from _protocols(rows, x_axis)
     if priced["machine"].nunique() > 1:
@@ -267,15 +265,19 @@ def _run_times(measurements: pd.DataFrame, runs: StepsOfRuns) -> pd.Series:
     return pd.Series(times_s, of_runs.index, dtype=float).reindex(measurements.index)
 
 
-def baseline_settings(cells: Collection[Any]) -> dict[str, Any]:
-    """The baseline settings of a study: `fp32` and `eager`, or a setting's only value; empty without a baseline."""
-    baseline: dict[str, Any] = {}
-    for axis, usual in BASELINE_SETTINGS.items():
-        values = {getattr(key, axis) for key in cells}
-        if len(values) > 1 and usual not in values:
-            return {}
-        baseline[axis] = usual if len(values) > 1 else values.pop()
-    return baseline
+def _baseline(rows: pd.DataFrame, axis: str) -> str:
+    """The value that others are compared with: of BASELINE_SETTINGS, or else the first; empty without rows.
+
+    `rows` are in the order in which a study lists its values.
+    """
+    values = [*rows[axis].unique()]
+    usual = BASELINE_SETTINGS.get(axis, "")
+    return usual if usual in values else next(iter(values), "")
+
+
+def baseline_settings(rows: pd.DataFrame) -> dict[str, str]:
+    """The baseline precision and execution of a study's trials or cells, which are in the order of the study."""
+    return {axis: _baseline(rows, axis) for axis in BASELINE_SETTINGS}
 
 
 def _series(rows: pd.DataFrame, axes: list[str]) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
@@ -329,7 +331,7 @@ def _over_threads(measurements: pd.DataFrame) -> Iterator[Pairing]:
 
 def _study_settings(rows: pd.DataFrame, x_axis: str) -> Iterator[Pairing]:
     """Each combination of precision and execution against the study's `baseline_settings`."""
-    baseline = baseline_settings(list(rows[[*BASELINE_SETTINGS]].drop_duplicates().itertuples()))
+    baseline = baseline_settings(rows)
     varied = [axis for axis in baseline if rows[axis].nunique() > 1]
     if varied:
         names = rows[varied].agg(", ".join, axis=1)

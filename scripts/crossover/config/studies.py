@@ -142,10 +142,10 @@ class Refinement:
         metadata={
             "min_length": 1,
             "description": "Which crossovers in time to narrow down: `device`, each accelerator and the CPU; "
-            "`gpus`, several GPUs and fewer; `precision`, fp32 and each other precision on one device; `execution`, "
-            "eager and each other execution on one device; `variant`, the study's first variant and each other one on "
-            "one device. `plane`, in a study over sizes and batch sizes: the regions of both in which a device is "
-            "certified faster.",
+            "`gpus`, several GPUs and fewer; `precision`, fp32 (or else the first that the study lists) and each "
+            "other precision on one device; `execution`, eager (or else the first) and each other execution on one "
+            "device; `variant`, the study's first variant and each other one on one device. `plane`, in a study over "
+            "sizes and batch sizes: the regions of both in which a device is certified faster.",
         },
     )
     doublings: int = number(

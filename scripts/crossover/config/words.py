@@ -66,7 +66,8 @@ GPUS = "gpus"
 """The kind of pair of several GPUs with fewer of the same host."""
 
 BASELINE_SETTINGS = {"precision": PRECISIONS[0], "execution": EXECUTIONS[0]}
-"""The baseline precision and execution, with which the others on a device are compared."""
+"""The baseline precision and execution, with which the others on a device are compared; without these in a study, the
+first that it lists."""
 
 
 SEVERAL = r"cuda-([2-9]|[1-9][0-9])|cpu-([2-9]|[1-9][0-9])x[1-9][0-9]{0,2}"

@@ -201,7 +201,7 @@ def ratio_line(view: StudyView, rows: pd.DataFrame, name: str, look: Look) -> Li
     first, x = first_row(rows), column(rows, "x")
     baseline = {"device": first["baseline"], "machine": first["baseline_machine"]}
     if first["pair"] == "settings":
-        baseline = baseline_settings(list(view.cells.itertuples()))
+        baseline = baseline_settings(view.cells)
     axes = [*series_axes(view.x_axis), "device"]
     cells = pd.concat([rows_with(view.cells, axes, first | side) for side in ({}, baseline)])
     ratio, low, high = (column(rows, end) for end in ("ratio", "ratio_low", "ratio_high"))

@@ -13,7 +13,7 @@ from crossover.config.claim_forms import RatioWithin
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.studies import Cell, Refinement
 from crossover.config.study import Study
-from crossover.config.words import AXES, BASELINE, BASELINE_SETTINGS, CPU_THREADS, GPUS, is_cpu, ranks_of_side
+from crossover.config.words import AXES, BASELINE, CPU_THREADS, GPUS, is_cpu, ranks_of_side
 from crossover.files import atomic_path
 from crossover.reading import UnreadableError, read_json
 
@@ -52,9 +52,9 @@ def _pairs_on(study: Study, sides: Sequence[str], refinement: Refinement, has_re
         GPUS: len(alone) < len(sides) and asks_for_crossovers(study.figures),
         "device": on_both and asks_for_crossovers(study.figures) and "plane" not in refinement.pairs,
         "plane": on_both and study.has_plane,
-        "precision": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["precision"], study.precisions),
+        "precision": bool(sides) and not over_cores and len(study.precisions) > 1,
         "variant": bool(sides) and not over_cores and len(study.variants) > 1,
-        "execution": bool(sides) and not over_cores and _with_others(BASELINE_SETTINGS["execution"], study.executions),
+        "execution": bool(sides) and not over_cores and len(study.executions) > 1,
     }
     pairs: tuple[Any, ...] = tuple(pair for pair in refinement.pairs if compared[pair])
     if study.candidates is not None and on_both:
@@ -63,10 +63,6 @@ def _pairs_on(study: Study, sides: Sequence[str], refinement: Refinement, has_re
     if is_alone and has_references and "device" in refinement.pairs and asks_for_crossovers(study.figures):
         pairs += ("reference",)
     return pairs
-
-
-def _with_others(plain: str, values: Sequence[str]) -> bool:
-    return plain in values and len(values) > 1
 
 
 def stages_of(refinement: Refinement | None, trials: int) -> int:

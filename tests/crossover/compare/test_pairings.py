@@ -71,6 +71,27 @@ def test_a_batch_each_has_no_pair_with_the_cpu(row: Callable[..., dict[str, Any]
     assert pairs == [("gpus", "cuda")]
 
 
+@pytest.mark.parametrize(
+    ("listed", "baseline"),
+    [
+        ({"precision": ["bf16", "fp32", "fp16"]}, "fp32"),
+        ({"precision": ["bf16", "fp16"]}, "bf16"),
+        ({"execution": ["cuda-graph", "compile"]}, "cuda-graph"),
+        ({"variant": ["torch", "numpy", "jax"]}, "torch"),
+    ],
+)
+def test_values_on_a_device_are_compared_with_the_usual_or_else_with_the_first(
+    row: Callable[..., dict[str, Any]], listed: dict[str, list[str]], baseline: str
+) -> None:
+    ((axis, values),) = listed.items()
+    rows = pd.DataFrame([row(device="cpu", size=size, **{axis: value}) for value in values for size in (1, 2)])
+    pairs = [pair for pair in pairings(rows, {"disc_depth": "size"}) if pair.pair == axis]
+    assert [(pair.baseline, pair.contender) for pair in pairs] == [
+        (baseline, value) for value in values if value != baseline
+    ]
+    assert all(pair.has_crossovers for pair in pairs)
+
+
 def test_n_gpus_cost_n_times_the_price_of_one(row: Callable[..., dict[str, Any]]) -> None:
     rows = pd.DataFrame([row(device=device, step_time_s=3600.0) for device in ("cpu", "cuda", "cuda-4")])
     assert with_costs(rows, {"cpu": 1.0, "cuda": 3.0})["money"].tolist() == [1.0, 3.0, 12.0]

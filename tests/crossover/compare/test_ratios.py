@@ -114,12 +114,12 @@ def test_each_crossover_has_its_ratios(row: Row, x_axis: str) -> None:
     ("precisions", "executions", "expected"),
     [
         (("bf16",), ("eager", "compile"), {"compile": "eager"}),
-        (("bf16", "tf32"), ("eager",), {}),
+        (("bf16", "tf32"), ("eager",), {"tf32": "bf16"}),
         (("fp32",), ("eager",), {}),
         (("fp32", "bf16"), ("compile",), {"bf16": "fp32"}),
     ],
 )
-def test_the_plain_settings_are_the_usual_ones_or_the_only_one(
+def test_the_plain_settings_are_the_usual_ones_or_the_first(
     row: Row, precisions: tuple[str, ...], executions: tuple[str, ...], expected: dict[str, str]
 ) -> None:
     rows = [row(precision=precision, execution=execution) for precision in precisions for execution in executions]

@@ -96,7 +96,11 @@ def test_without_a_pair_the_cells_of_a_claim_about_measured_sides_are_refined(
         ({}, BOTH, ("device",)),
         ({"precisions": ("tf32", "fp32")}, BOTH, ("device", "precision")),
         ({"precisions": ("tf32", "fp32")}, ("cuda",), ("precision",)),
-        ({"precisions": ("tf32", "bf16"), "executions": ("eager", "compile")}, ("cpu",), ("execution",)),
+        (
+            {"precisions": ("tf32", "bf16"), "executions": ("compile", "cuda-graph")},
+            ("cpu",),
+            ("precision", "execution"),
+        ),
         # Precisions are refined without a figure of their crossovers, which are in the table for every study.
         ({"precisions": ("tf32", "fp32"), "figures": ("comparison",)}, BOTH, ("precision",)),
     ],
