@@ -49,6 +49,26 @@ def cholesky(rows, device):
     return lambda: torch.linalg.cholesky(matrix.to(device)).cpu()
 
 
+def product_in_host_memory(rows, device, variant="square"):
+    """A product of a square matrix and another one, or one of eight columns, in double precision, there and back."""
+    first = torch.randn(rows, rows, dtype=torch.float64)
+    second = torch.randn(rows, rows if variant == "square" else 8, dtype=torch.float64)
+    return lambda: (first.to(device) @ second.to(device)).cpu()
+
+
+def triangular(rows, device):
+    """The inverse of a lower triangular matrix in host memory, in double precision, there and back."""
+    matrix = torch.randn(rows, rows, dtype=torch.float64).tril(-1) / rows + torch.eye(rows, dtype=torch.float64)
+
+    def invert():
+        there = matrix.to(device)
+        return torch.linalg.solve_triangular(
+            there, torch.eye(rows, dtype=there.dtype, device=device), upper=False
+        ).cpu()
+
+    return invert
+
+
 def product(rows, device):
     """A product of two square matrices on the device."""
     first, second = (torch.randn(rows, rows).to(device) for _ in range(2))
@@ -77,7 +97,7 @@ def encoder(width, batch_size):
 
 
 def int8(features, batch_size, device, variant="fp16"):
-    """A linear layer in fp16; with weights in int8, which each step converts to fp16; or with all products in int8."""
+    """A linear layer in fp16 or bf16, with weights in int8 that each step converts to fp16, or products in int8."""
     weights, batch = torch.randn(features, features), torch.randn(batch_size, features)
     weights, batch = weights.to(device, torch.float16), batch.to(device, torch.float16)
     scale = weights.abs().amax(1) / 127
@@ -94,5 +114,11 @@ def int8(features, batch_size, device, variant="fp16"):
         padded = torch.cat([rounded, padding]) if len(padding) else rounded
         return (torch._int_mm(padded, quantised.T)[:batch_size] * scales.float() * scale.float()).half()
 
-    run = {"fp16": lambda: batch @ weights.T, "int8_weights": weight_only, "int8_dynamic": dynamic}[variant]
+    def plain(dtype):
+        first, second = batch.to(dtype), weights.to(dtype)
+        return lambda: first @ second.T
+
+    plain_types = {"fp16": torch.float16, "bf16": torch.bfloat16}
+    quantised_steps = {"int8_weights": weight_only, "int8_dynamic": dynamic}
+    run = plain(plain_types[variant]) if variant in plain_types else quantised_steps[variant]
     return Step(run=run, samples=batch_size)
