@@ -95,7 +95,7 @@ def test_the_answer_names_the_regions_and_the_rule(tables: RunTables) -> None:
         "GPU where linear layers x batch is at least 724 (wrong at 0 of 12 significant points; 1 when held out)"
     )
     against = replace(answer, contradictions=(3, 17), winner_share=0.0, loser_share=0.0).details()
-    assert against[0] == "3 of 17 points contradict those around them, so nothing is certified"
+    assert against[0] == "3 of 17 points within regions of the first grid contradict these, so nothing is certified"
     assert answer.winner_share == pytest.approx(4 / 12)  # of six squares, each of two triangles
     assert answer.loser_share == pytest.approx(3 / 12)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from check_planes import ALIGNED, BAND, CACHE, EQUAL, PlaneCase, plane_rows, truth_of, wrong_share
+from check_planes import ALIGNED, CACHE, EQUAL, PlaneCase, plane_rows, truth_of, wrong_share
 
 from crossover.compare.plane import Plane
 
@@ -19,12 +19,9 @@ def test_certified_regions_are_right(truth: str, least_certified: float) -> None
     assert found["certified"] >= least_certified
 
 
-@pytest.mark.parametrize("truth", [ALIGNED, BAND])
-def test_little_is_certified_where_sizes_between_those_of_the_grid_differ(truth: str) -> None:
-    """Nothing in most runs; in few, too few of the points within regions happen to contradict these."""
-    (found,) = plane_rows(PlaneCase(truth, 3, 0.1), 4, seed=0).to_dict("records")
-    assert found["certified"] < 0.25
-    assert found["false"] <= 0.25
+def test_nothing_is_certified_where_the_sizes_of_the_grid_are_special() -> None:
+    (found,) = plane_rows(PlaneCase(ALIGNED, 3, 0.1), 4, seed=0).to_dict("records")
+    assert (found["false"], found["certified"]) == (0, 0)
 
 
 def test_the_simulation_finds_a_false_region() -> None:

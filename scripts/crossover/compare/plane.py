@@ -3,7 +3,7 @@
 The plane is divided into triangles between neighbouring points (Delaunay, on logarithms). A triangle belongs to a side
 if that side is significantly faster at all three corners, simultaneously over all points. That the side is the same
 within a triangle is an assumption, which is tested: each stage measures points within the largest triangles, and
-nothing is certified if points differ from what those around them certify.
+nothing is certified if a share of these differs from what the first grid certifies there.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from crossover.compare.crossover_curve import advantages_of_table
 from crossover.compare.intervals import ONE_TRIAL_LEAD, Floats
 from crossover.compare.refinement import Request
 from crossover.config.studies import Cell, Refinement
+from crossover.config.study import LEAST_OF_MAP
 from crossover.config.words import BASELINE, is_cpu, series_axes
 from crossover.config.workloads import workload_traits
 from crossover.tables.frames import first_row
@@ -48,8 +49,8 @@ SHORTEST = 0.2
 TESTS = 2
 """Number of points that a stage adds within regions."""
 
-DOUBT = 0.05
-"""Largest share of `contradictions` with which anything is certified."""
+DOUBT = 0.2
+"""Share of `contradictions` above which nothing is certified; refinement goes round a single one."""
 
 NEW_SHARE = 1 / 3
 """Number of points that a stage may add, as a share of those measured."""
@@ -109,7 +110,7 @@ class Plane:
     def sides(self) -> Floats:
         """Of each triangle: 1 if the contender is certified to be faster, -1 if the CPU is, else 0."""
         differ, tested = self.contradictions
-        return self._signs_of_corners if differ <= DOUBT * tested else np.zeros(len(self.triangles))
+        return self._signs_of_corners if differ <= max(1, DOUBT * tested) else np.zeros(len(self.triangles))
 
     @cached_property
     def _signs_of_corners(self) -> Floats:
@@ -118,20 +119,22 @@ class Plane:
 
     @cached_property
     def contradictions(self) -> tuple[int, int]:
-        """Numbers of points whose side differs from what the others certify there, and of all points with both."""
+        """Numbers of points whose side differs from what the first grid certifies there, and of all points with both.
+
+        The first grid has the sizes and batch sizes that most points share.
+        """
         from scipy import spatial
 
-        differ, tested = 0, 0
-        places = self._places @ STRETCH if len(self.triangles) else np.empty((0, 2))
-        for number in np.flatnonzero(self.signs[: len(places)]).tolist():
-            others, signs = np.delete(places, number, axis=0), np.delete(self.signs, number)
-            if all(len(np.unique(values)) > 1 for values in np.delete(self.points, number, axis=0).T):
-                mesh = spatial.Delaunay(others)
-                around = int(mesh.find_simplex(places[number]))
-                certified = _common(signs[mesh.simplices[[around]]])[0] if around >= 0 else 0
-                tested += bool(certified)
-                differ += bool(certified == -self.signs[number])
-        return differ, tested
+        shared = [np.isin(values, _frequent(values)) for values in self.points.T]
+        in_grid = shared[0] & shared[1]
+        others = np.flatnonzero(~in_grid & (self.signs != 0))
+        if not len(others) or in_grid.sum() < LEAST_OF_MAP**2:
+            return 0, 0
+        places = self._places @ STRETCH
+        corners = spatial.Delaunay(places[in_grid]).simplices
+        of_corners = _common(self.signs[in_grid][corners])
+        around = np.array([_first(of_corners[_contain(places[in_grid][corners], places[number])]) for number in others])
+        return int((around == -self.signs[others]).sum()), int((around != 0).sum())
 
     def share(self, side: int) -> float:
         """The share of the area, on logarithmic axes, that is certified for a side; NaN without an area."""
@@ -162,10 +165,11 @@ class Plane:
         return ranked[: math.ceil(len(measured) * NEW_SHARE)]
 
     def within(self, granularity: int = 1, sizes: Collection[int] | None = None) -> list[tuple[int, int]]:
-        """The points to add as a test: one at random in each of the largest triangles of a side."""
-        owned = np.flatnonzero(self._signs_of_corners)
+        """The points to add as a test: one at random in each of the largest triangles whose corners favour one side."""
+        owned = np.flatnonzero(_common(np.sign(self.mean)[self.triangles]) if len(self.triangles) else [])
         largest = owned[np.argsort(-self.areas[owned], kind="stable")][:TESTS]
-        weights = np.random.default_rng(len(self.points)).dirichlet(np.ones(3), len(largest))
+        seed = np.frombuffer(self.mean.tobytes(), np.uint32)
+        weights = np.random.default_rng(seed).dirichlet(np.ones(3), len(largest))
         places = np.exp(np.einsum("tc,tcv->tv", weights, np.log(self.points[self.triangles[largest]])))
         measured = {*map(tuple, self.points.tolist())}
         return sorted({_nearest(place, granularity, sizes) for place in places.tolist()} - measured)
@@ -218,6 +222,23 @@ def _plane(series: Mapping[str, Any], trials: pd.DataFrame, contender: str, toge
         known["trials"].fillna(1).to_numpy(np.int64),
         advantages.has_intervals,
     )
+
+
+def _contain(triangles: Floats, place: Floats) -> npt.NDArray[np.bool_]:
+    """Whether each of the triangles, of shape (triangles, 3, 2), contains a place, also on its edges."""
+    edges, to_place = np.roll(triangles, -1, axis=1) - triangles, place - triangles
+    turns = edges[..., 0] * to_place[..., 1] - edges[..., 1] * to_place[..., 0]
+    return np.asarray((turns >= -LEAST_AREA).all(axis=1) | (turns <= LEAST_AREA).all(axis=1))
+
+
+def _frequent(values: Ints) -> Ints:
+    """The values that occur as often as those of a grid of three."""
+    found, counts = np.unique(values, return_counts=True)
+    return np.asarray(found[counts >= LEAST_OF_MAP])
+
+
+def _first(signs: Floats) -> float:
+    return float(signs[0]) if len(signs) else 0.0
 
 
 def _common(signs: Floats) -> Floats:

@@ -47,7 +47,7 @@ class InPlane(Answer):
     """Of the area on logarithmic axes; so is `loser_share`."""
     loser_share: float
     contradictions: Sequence[int]
-    """Number of points whose side differs from what those around them certify, and of all that could differ."""
+    """Number of points whose side differs from what the first grid certifies there, and of all that could differ."""
     triangles: Mapping[str, Sequence[Sequence[int]]]
     """The certified regions of `gpu` and `cpu`, as triangles: the size and the batch size of three corners."""
     axes: Mapping[str, Any]
@@ -73,7 +73,7 @@ class InPlane(Answer):
         differ, tested = self.contradictions
         if differ:
             then = "" if self.winner_share or self.loser_share else ", so nothing is certified"
-            details.append(f"{differ} of {tested} points contradict those around them{then}")
+            details.append(f"{differ} of {tested} points within regions of the first grid contradict these{then}")
         if self.rule is not None:
             fit = Fit(**self.rule)
             cost = f", at most {number_text(fit.worst)}x slower there" if fit.wrong else ""
