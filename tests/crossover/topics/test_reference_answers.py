@@ -503,7 +503,7 @@ class TestThresholds:
         both = [*series_elsewhere, {**series_elsewhere[1], "batch_size": 5}]
         assert uses_gpu(both, 100, batch_size=5) is False
         with pytest.raises(
-            ValueError, match=r"2 series of study 'disc_depth' have a GPU; name one value of batch_size \(100, 5\)"
+            ValueError, match=r"2 series of study 'disc_depth' have a GPU; name one value of batch_size \(5, 100\)"
         ):
             uses_gpu(both, 100)
         with pytest.raises(ValueError, match=r"study 'disc_depth' with protocol='resident' have a GPU; name"):
