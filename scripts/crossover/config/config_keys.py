@@ -311,6 +311,7 @@ class ConfigKeys:
         description="Seed of weights, data order and the order of cells within a round; trial t uses seed + t.",
     )
     results: ResultsPath = Field(default="results", description="Folder for everything that a run writes.")
+    title: Text | None = Field(default=None, description="Heading of the report; null for the usual one.")
     cpu_threads: Literal["auto"] | Threads = Field(
         default="auto",
         description="Threads of torch in a CPU trial; `auto` takes all physical cores that the job may use, "

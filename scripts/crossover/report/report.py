@@ -72,6 +72,10 @@ class Run:
     """For merged runs, from `read_provenances`."""
 
     @property
+    def title(self) -> str:
+        return (self.config or {}).get("title") or "When does the GPU pay off?"
+
+    @property
     def currency(self) -> str | None:
         prices: Mapping[str, Any] = (self.config or {}).get("prices") or {}
         return prices.get("currency")
@@ -142,6 +146,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         "raised": {flag: FLAGS[flag] for flag in flags},
         "problems": facts["problems"],
         "lost": [entry for entry in facts["problems"] if entry["kind"] != FLAGGED],
+        "title": run.title,
         "progress": run.progress,
         "note": run.note,
         "without_gpu": machines == [HERE]

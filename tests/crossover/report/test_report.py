@@ -286,6 +286,12 @@ def test_studies_of_cpu_sides_alone_are_not_sent_to_a_machine_with_a_gpu(rows: p
     assert "a machine that has a GPU" not in " ".join(texts)
 
 
+def test_a_run_may_have_a_heading_of_its_own(rows: pd.DataFrame, tmp_path: Path) -> None:
+    page = write_page(rows, tmp_path, config={**CONFIG, "title": "Rules & all"})
+    assert page.path.read_text().count("Rules &amp; all</h1>") == 1
+    assert (page.folder / "summary.md").read_text().startswith("## Rules \\& all\n")
+
+
 def test_rows_of_the_printed_table_of_cells_differ_in_more_than_their_times(row: Row, tmp_path: Path) -> None:
     settings = [("fp16", "eager"), ("int8", "eager"), ("fp16", "compile")]
     trials = [row(study="varied", variant=variant, execution=execution) for variant, execution in settings]
