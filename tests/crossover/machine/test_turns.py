@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import signal
 import subprocess
@@ -160,10 +161,21 @@ def test_the_turn_of_a_killed_trial_ends_even_if_its_child_is_alive(start: Start
     os.kill(child, signal.SIGKILL)  # raises if the process is gone
 
 
+@pytest.fixture
+def collecting() -> Iterator[None]:
+    """Garbage is collected as before once the test has ended."""
+    threshold = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
+
+
+@pytest.mark.usefixtures("collecting")
 def test_computing_jobs_have_the_host_exclusively(start: Start) -> None:
     trial = start("beside")
     assert turn_of_others(os.environ) is None
     with computing():
+        assert gc.get_freeze_count() > 0
         assert f"(pid {os.getpid()}, user {USER})" in trial.wait()
     trial.next("begins")
     assert f"(pid {trial.process.pid}, user {USER})" in str(turn_of_others(os.environ))
