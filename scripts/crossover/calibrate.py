@@ -6,10 +6,12 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 
 import yaml
 
+from crossover.config.options import as_list
 from crossover.config.studies import PRESETS
 from crossover.config.study import LEAST_OF_MAP
 from crossover.config.words import is_cpu
@@ -46,11 +48,10 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
     own, others = parser.parse_known_args(arguments)
     if "--" in arguments:
         raise UserError("-- and options of Snakemake; allowed: options of crossover, such as --sizes 64,256")
-    variables = {"--axes": own.axes, "--batch-sizes": own.batch_sizes}
-    if own.batch_sizes:
-        variables["--sizes"] = own.sizes
-    for option, given in variables.items():
-        if given and _fewest(given) < LEAST_OF_MAP:
+    values = {"--sizes": own.sizes, "--batch-sizes": own.batch_sizes, "--axes": own.axes}
+    given_values = {option: given for option, given in values.items() if given}
+    for option, given in given_values.items():
+        if (own.batch_sizes or option == "--axes") and _fewest(given) < LEAST_OF_MAP:
             raise UserError(f"{option} {given}; allowed: {LEAST_OF_MAP} or more values of each of two variables")
     machine = find_machine()
     if all(map(is_cpu, machine.devices)):
@@ -58,8 +59,7 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
     if own.output.is_dir() or not own.output.absolute().parent.is_dir():
         raise UserError(f"--output {own.output}: not a file in an existing folder; give such a file")
     options = [own.name, f"--minutes={own.minutes}", "--results", own.results]
-    given_sizes = {"--sizes": own.sizes, "--batch-sizes": own.batch_sizes, "--axes": own.axes}
-    options += [word for option, given in given_sizes.items() if given for word in (option, given)]
+    options += chain(*given_values.items())
     plane = ["refinement: {pairs: [plane]}"] if own.batch_sizes or own.axes else []
     efforts = [f"preset: {own.effort}" if own.effort else SHORT, *plane]
     options += ["--effort", f"{{{', '.join(efforts)}}}"]
@@ -82,8 +82,8 @@ def calibrate(arguments: Sequence[str], build_command: Callable[[Sequence[str]],
 def _fewest(given: str) -> int:
     """The number of values in a list, or in the shortest list of a mapping in YAML."""
     try:
-        parsed = yaml.safe_load(given)
+        parsed = yaml.safe_load(as_list(given))
     except yaml.YAMLError:
         return LEAST_OF_MAP  # the run's config says what is wrong
-    lists = parsed.values() if isinstance(parsed, dict) else [parsed if isinstance(parsed, list) else given.split(",")]
+    lists = parsed.values() if isinstance(parsed, dict) else [parsed if isinstance(parsed, list) else [parsed]]
     return min((len(values) for values in lists if isinstance(values, list)), default=LEAST_OF_MAP)

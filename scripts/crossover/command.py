@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crossover import __version__
+from crossover.config.options import as_list
 from crossover.errors import Parser, did_you_mean, one_line_errors
 from crossover.home import IS_INSTALLED, NAME, ROOT
 from crossover.machine.installed import requirement_of
@@ -84,7 +85,7 @@ def build_command(arguments: Sequence[str]) -> list[str]:
         configfile = [f"--configfile={os.path.relpath(ROOT / 'config' / f'{names[0]}.yaml')}"]
     else:
         entries = named | entries
-    words = [f"{key}={_as_list(entries[key])}" for key in entries]
+    words = [f"{key}={as_list(entries[key])}" for key in entries]
     # The last occurrence of an option counts, and all words after --config are entries.
     return [*snakemake(), *configfile, *arguments[end + 1 :], *(["--config", *words] if words else [])]
 
@@ -160,11 +161,6 @@ def _check_config(arguments: Sequence[str]) -> None:
     files = given.get("--configfile", given.get("--configfiles", []))
     with one_line_errors():
         read_layers([*map(Path, files)], given.get("--config", given.get("-C", [])))
-
-
-def _as_list(value: str) -> str:
-    """The value as YAML: `[64,256]` for `64,256`."""
-    return f"[{value}]" if "," in value and not value.startswith(("[", "{")) else value
 
 
 def selftest() -> int:

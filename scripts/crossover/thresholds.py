@@ -356,12 +356,12 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
         named = {axis: argument for argument, axis in _names_of(thresholds, series["study"]).items()}
         of = ", ".join([series["study"], *(f"{named.get(axis, axis)} {series[axis]}" for axis in varied)])
         second = f" and {arguments[1].replace('_', ' ')}" if is_plane(series) else ""
-        about = f"{of}: {series['unit']}{second}, {series['trials']} trials or more"
+        about = f"{of}: {series['unit']}{second}, {series['trials']} trials or more".replace("*/", "* /")
         arguments = [f"{argument}_" if re.fullmatch(C_WORDS, argument) else argument for argument in arguments]
         function = C_FUNCTION.format(
-            about=about.replace("*/", "* /"),
+            about=about,
             name=name,
-            arguments=", ".join(f"double {argument}" for argument in arguments),
+            arguments=_declared(arguments),
             columns=len(regions[0]),
             regions=", ".join("{" + ", ".join(repr(float(number)) for number in region) + "}" for region in regions),
             call=f"crossover_in_{'plane' if is_plane(series) else 'ranges'}({', '.join(arguments)}",
@@ -372,10 +372,10 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
             names_of_rule = ["parameters" if rule["of"] == "parameters" else arguments[0], arguments[1]]
             functions.append(
                 C_RULE.format(
-                    about=about.replace("*/", "* /"),
+                    about=about,
                     **{key: rule[key] for key in ("text", "wrong", "points", "worst")},
                     name=name,
-                    arguments=", ".join(f"double {argument}" for argument in names_of_rule),
+                    arguments=_declared(names_of_rule),
                     body=_c_rule(rule["rule"], *names_of_rule),
                 )
             )
@@ -383,6 +383,10 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
     head = {"path": path.replace("*/", "* /"), "hardware": "; ".join(on).replace("*/", "* /")}
     digest = hashlib.sha256("".join(functions).encode()).hexdigest()[:12].upper()
     return C_HEADER.format(**head, digest=digest, functions="".join(functions), tolerance=TOLERANCE)
+
+
+def _declared(arguments: Sequence[str]) -> str:
+    return ", ".join(f"double {argument}" for argument in arguments)
 
 
 def _c_rule(rule: Mapping[str, Any], first: str, second: str) -> str:

@@ -133,7 +133,8 @@ class Plane:
         places = self._places @ STRETCH
         corners = spatial.Delaunay(places[in_grid]).simplices
         of_corners = _common(self.signs[in_grid][corners])
-        around = np.array([_first(of_corners[_contain(places[in_grid][corners], places[number])]) for number in others])
+        triangles = places[in_grid][corners]
+        around = np.array([next(iter(of_corners[_contain(triangles, place)]), 0.0) for place in places[others]])
         return int((around == -self.signs[others]).sum()), int((around != 0).sum())
 
     def share(self, side: int) -> float:
@@ -166,7 +167,7 @@ class Plane:
 
     def within(self, granularity: int = 1, sizes: Collection[int] | None = None) -> list[tuple[int, int]]:
         """The points to add as a test: one at random in each of the largest triangles whose corners favour one side."""
-        owned = np.flatnonzero(_common(np.sign(self.mean)[self.triangles]) if len(self.triangles) else [])
+        owned = np.flatnonzero(_common(np.sign(self.mean)[self.triangles]))
         largest = owned[np.argsort(-self.areas[owned], kind="stable")][:TESTS]
         seed = np.frombuffer(self.mean.tobytes(), np.uint32)
         weights = np.random.default_rng(seed).dirichlet(np.ones(3), len(largest))
@@ -235,10 +236,6 @@ def _frequent(values: Ints) -> Ints:
     """The values that occur as often as those of a grid of three."""
     found, counts = np.unique(values, return_counts=True)
     return np.asarray(found[counts >= LEAST_OF_MAP])
-
-
-def _first(signs: Floats) -> float:
-    return float(signs[0]) if len(signs) else 0.0
 
 
 def _common(signs: Floats) -> Floats:

@@ -51,6 +51,11 @@ def report_command(*arguments: str) -> str:
     return shlex.join([*(["crossover", "report"] if IS_INSTALLED else ["python", script]), *arguments])
 
 
+def as_list(value: str) -> str:
+    """The value as YAML: `[64,256]` for `64,256`."""
+    return f"[{value}]" if "," in value and not value.startswith(("[", "{")) else value
+
+
 def device(text: str) -> str:
     """Parse a device, the CPU on some or half of its cores, or several: cuda, cpu, cpu-1, cpu-half, cuda-2, cpu-2x1."""
     if text not in DEVICES and not re.fullmatch(rf"{BASELINE}-({HALF}|[1-9][0-9]{{0,3}})|{SEVERAL}", text, re.ASCII):
