@@ -131,7 +131,7 @@ class Refinement:
         le=MOST_TOLERANCE,
     )
     extra_trials: int = number(
-        8,
+        4,
         "Trials in addition to `trials`, at the sizes within and at the ends of the final bracket, if the crossover's "
         "interval is still wider than `target_width`.",
         ge=0,
@@ -204,7 +204,7 @@ PRESETS = {
         refinement=Refinement(bisections=0, extra_trials=0, first_trials=1),
     ),
     "default": Preset(trials=8),
-    "thorough": Preset(trials=15, refinement=Refinement(first_trials=5)),
+    "thorough": Preset(trials=15, refinement=Refinement(first_trials=5, extra_trials=8)),
 }
 
 CAPS = ("warmup_max_s", "timed_max_s", "latencies_max_s")

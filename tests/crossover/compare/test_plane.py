@@ -142,7 +142,7 @@ def test_a_stage_adds_points_with_their_first_trials_on_both_sides() -> None:
         assert {cell.device for cell in request.trials} == {"cpu", "cuda"}
         assert all(numbers == {1, 2, 3} for numbers in request.trials.values())
         assert request.why["decision"] == "add_point"
-    assert not [*plan_planes(trials(), 5, refinement, 8)]  # after two bisections, then 8 and 16 trials
+    assert not [*plan_planes(trials(), 5, refinement, 8)]  # after two bisections, then 8 and 12 trials
 
 
 def test_a_later_stage_adds_trials_where_the_side_is_undecided() -> None:

@@ -99,14 +99,14 @@ MORE = PairPlan("add_trials", trials={100: 8, 400: 8})
         (150.0, 250.0, 3, 8, Refinement(target_width=0.24), MORE),
         (None, None, 1, 3, PRESETS["quick"].refinement, PairPlan("add_trials", trials={100: 2, 400: 2})),
         (None, None, 2, 3, PRESETS["quick"].refinement, PairPlan("add_trials", trials={100: 3, 400: 3})),
-        (150.0, 250.0, 4, 8, Refinement(), PairPlan("add_trials", trials={100: 16, 400: 16})),
+        (150.0, 250.0, 4, 8, Refinement(), PairPlan("add_trials", trials={100: 12, 400: 12})),
         (
             150.0,
             250.0,
             3,
             4,
             Refinement(first_trials=4),
-            PairPlan("add_trials", trials={100: 12, 400: 12}),
+            PairPlan("add_trials", trials={100: 8, 400: 8}),
         ),  # `first_trials` are all trials of the run
         (150.0, 250.0, 3, 4, Refinement(extra_trials=0, first_trials=4), PairPlan("done")),
     ],
@@ -141,9 +141,9 @@ def test_at_a_stair_the_last_stages_halve_the_bracket(
 @pytest.mark.parametrize(
     ("low", "stage", "expected"),
     [
-        (150.0, 2, PairPlan("add_trials", trials={100: 16, 400: 16})),
-        (150.0, 3, PairPlan("add_trials", trials={100: 32, 400: 32})),
-        (150.0, 4, PairPlan("add_trials", trials={100: 64, 400: 64})),
+        (150.0, 2, PairPlan("add_trials", trials={100: 12, 400: 12})),
+        (150.0, 3, PairPlan("add_trials", trials={100: 24, 400: 24})),
+        (150.0, 4, PairPlan("add_trials", trials={100: 48, 400: 48})),
         (199.0, 4, PairPlan("narrow_enough")),
         (150.0, 5, PairPlan("done")),
     ],

@@ -99,7 +99,7 @@ def test_refinement_adds_a_number_of_cores_and_trials_of_both_sides(over_cores: 
         return {cell.device: numbers for cell, numbers in all_trials(requests).items()}
 
     assert plan(1) == {"cpu-8": [1, 2, 3, 4], "cuda": [1, 2, 3, 4]}
-    assert plan(4) == {side: list(range(5, 17)) for side in ("cpu", "cpu-4", "cuda")}
+    assert plan(4) == {side: list(range(5, 13)) for side in ("cpu", "cpu-4", "cuda")}
 
 
 def test_the_interval_of_a_number_of_cores_covers_the_truth() -> None:
