@@ -16,7 +16,7 @@ from crossover.compare.crossover import Crossover, crossover_of
 from crossover.compare.crossover_curve import advantages_of_cells
 from crossover.compare.intervals import Floats
 from crossover.compare.refinement import Request, half_width, plan_refinement
-from crossover.config.configuration import DOUBLINGS
+from crossover.config.configuration import DOUBLINGS, WIDTH_IN_TIME
 from crossover.config.studies import PRESETS, Cell, Refinement
 from crossover.tables.trial_times import KEPT_S
 
@@ -227,7 +227,7 @@ def simulate(case: Case, simulations: int, seed: int) -> pd.DataFrame:
         if case.minutes is None:
             history = refine(machine, grid, preset.trials, preset.refinement)
         else:
-            further = replace(preset.refinement, doublings=DOUBLINGS)
+            further = replace(preset.refinement, doublings=DOUBLINGS, target_width=WIDTH_IN_TIME)
             history = refine_in_time(machine, grid, preset.trials, further, case.minutes)
         if len(true) and (drift := machine.mean_drift):
             true = true_crossings(lambda n, add=drift, of=advantage: of(n) + add, float(np.median(true)))
