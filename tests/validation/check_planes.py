@@ -27,7 +27,7 @@ beyond its cache; the GPU's rate also rises and falls; or the GPU works on block
 ALIGNED, BAND = "aligned", "band"
 """The GPU is faster only at multiples of 8, as the sizes of the first grid are; or it is slower only between these."""
 SIZES, BATCH_SIZES = (16, 64, 256, 1024, 4096), (1, 5, 23, 108, 512)
-REFINEMENT = Refinement(pairs=("plane",))
+REFINEMENT = Refinement(pairs=("plane",), extra_trials=8)
 PLACES = 40
 """Random places in each certified triangle at which the truth is looked up."""
 
