@@ -75,3 +75,18 @@ def test_every_verdict_on_a_claim_has_words(source: str) -> None:
 def test_memory_of_two_sides_is_compared_in_words(status: str, value: float, text: str) -> None:
     asked = Asked(status=status, metric="peak_allocated_bytes", ratio=value, winner="bf16", loser="fp32", place="")
     assert asked.without_place([asked]) == text
+
+
+@pytest.mark.parametrize(
+    ("flagged", "flags", "text"),
+    [
+        (3, {"drift": 2, "trials_differ": 1}, "3 of 54 cells flagged: 2 "),
+        (2, {"drift": 2, "trials_differ": 1}, "2 of 54 cells flagged, some for several reasons: 2 "),
+    ],
+)
+def test_flags_that_add_up_to_more_than_the_flagged_cells_are_explained(
+    flagged: int, flags: Mapping[str, int], text: str
+) -> None:
+    counts = {"cells": 54, "trials_low": 3, "trials_high": 12, "lost": 0, "statements": 0}
+    cells = {**counts, "flagged": flagged, "flags": [*flags.items()]}
+    assert text in worded("trust", cells)
