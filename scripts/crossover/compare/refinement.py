@@ -256,7 +256,7 @@ would be 13 % narrower, since the squares of the errors add up."""
 def _of_prediction(refinement: Refinement, width: float | None) -> Refinement:
     """The refinement of a predicted crossover, from the half width of its interval.
 
-    It has no extra trials: in a default run, 16 trials instead of 8 changed high / low 0.98-fold (median of six).
+    It has no extra trials: 16 trials instead of 8 changed high / low 0.98-fold (median of six, in a default run).
     """
     width = max(refinement.target_width, WIDTH_OF_TRIALS * (width or 0.0))
     return replace(refinement, target_width=width, extra_trials=0)

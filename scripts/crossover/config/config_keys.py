@@ -360,6 +360,8 @@ class Configuration:
     effort: Effort
     refinement: Refinement
     trials: int
+    trials_given: bool
+    """Whether `trials` are the user's rather than the preset's."""
 
     @property
     def results(self) -> str:

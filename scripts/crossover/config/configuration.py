@@ -37,6 +37,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     locate = Locator(layers)
     keys = check(_merged(layers), ConfigKeys, locate)
     _check_of_one_study(keys, locate)
+    trials_given = keys.trials is not None
     preset, effort, refinement, trials = _with_preset(keys)
     keys = replace(keys, effort={"preset": preset, **asdict(effort), "refinement": asdict(refinement)}, trials=trials)
     _check_results(keys.results, folder.parent, locate)
@@ -48,7 +49,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
         file = shown_path(study_file(name, folder))
         _check_effort(effort_of(study, effort), file, ", with the run's numbers where the study has none")
     devices = None if isinstance(keys.devices, str) else keys.devices
-    config = Configuration(keys, studies, devices, locate(("devices",)), effort, refinement, trials)
+    config = Configuration(keys, studies, devices, locate(("devices",)), effort, refinement, trials, trials_given)
     _check_effects(layers, config)
     return config
 

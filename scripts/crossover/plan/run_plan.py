@@ -50,6 +50,8 @@ class RunPlan:
     """Time that the run should take; None for no limit."""
     has_references: bool = False
     """Whether machines measured elsewhere are compared with this one."""
+    trials_given: bool = False
+    """Whether `trials` are the user's; a study that no stage can follow here then begins with all of them."""
 
     @classmethod
     def of(cls, config: Configuration, devices: tuple[str, ...], gpus: int | None = None) -> RunPlan:
@@ -59,6 +61,7 @@ class RunPlan:
             studies=config.studies,
             default_devices=tuple(side for side in wanted if is_cpu(side) or ranks_of_side(side) <= (gpus or MOST)),
             trials=config.trials,
+            trials_given=config.trials_given,
             seed=config.keys.seed,
             results=config.results,
             refinement=config.refinement,
@@ -113,6 +116,8 @@ class RunPlan:
         for study in self.studies:
             trials = self.trials_of(study.name)
             refined = refinement_on(study, (*self.devices, BASELINE, "cuda"), self.refinement)
+            if self.trials_given and not self._refined(study):
+                refined = None
             first[study.name] = trials if refined is None else refined.first(trials)
         return first
 

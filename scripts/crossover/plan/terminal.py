@@ -158,6 +158,8 @@ class Progress(logging.Handler):
         self._added = 0
         self._last_step = -1
         self._logs: dict[int, Sequence[str]] = {}
+        self._told: set[int] = set()
+        """Failed jobs whose error has been told in a line."""
         self._waited_for: set[tuple[str, ...]] = set()
         """The logs of jobs that were empty when they were first read."""
         self._holder: str | None = None
@@ -209,6 +211,9 @@ class Progress(logging.Handler):
             else:
                 self.failed[rule] += 1
                 self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
+                if log := _log_of_error(facts):
+                    self._told.add(facts["jobid"])
+                    self._say(f"{_last_line(log)} (log: {log})")
             if rule in MEASURING:
                 self._tell()
         elif event == "job_finished" and facts["job_id"] in self._running:
@@ -223,7 +228,10 @@ class Progress(logging.Handler):
                 self._tell_added(rule, Path(self._outputs.pop(facts["job_id"])))
 
     def _tell_added(self, rule: str, plan: Path) -> None:
-        if added := _added_trials(plan):
+        added = _added_trials(plan)
+        if added is None:
+            return
+        if added:
             self._added += added
             self._last_step = -1
         words = ADDING[rule].format(_with_noun(added, "trial")) if added else None
@@ -233,7 +241,7 @@ class Progress(logging.Handler):
     def tells(self, record: logging.LogRecord) -> bool:
         """Whether the terminal shows a record: jobs of another workflow, or what `is_for_terminal` lets pass.
 
-        Errors of jobs that were stopped are not shown.
+        Errors of jobs that were stopped are not shown, nor Snakemake's account of one that is told in a line.
         """
         facts = record.__dict__
         if facts.get("event") == "job_info" and facts["rule_name"] not in self._names():
@@ -246,7 +254,9 @@ class Progress(logging.Handler):
             return bool(self.failed) or not (self.stopped or self.ended)
         if getattr(record, "event", None) not in ("job_error", "error"):
             return True
-        return not self.stopped and not self._is_stopped(record.__dict__)
+        if self.stopped or self._is_stopped(facts):
+            return False
+        return not (facts.get("jobid") in {*self._running, *self._told} and _log_of_error(facts))
 
     def _is_stopped(self, facts: Mapping[str, Any]) -> bool:
         """Whether the job of an error was stopped by a signal, according to its log.
@@ -289,8 +299,11 @@ class Progress(logging.Handler):
             self._say(f"{words}; {duration_words(seconds)} left{self._more()}{waits}.")
 
 
-def _added_trials(plan: Path) -> int:
-    """Number of trials in the plan of a stage or a repeat that have no row yet; 0 for a plan that cannot be read."""
+def _added_trials(plan: Path) -> int | None:
+    """Number of trials in the plan of a stage or a repeat that have no row yet; None if all have, as in a resumed run.
+
+    It is 0 for a plan without trials, and for one that cannot be read.
+    """
     kind, _, number = plan.stem.partition("-")
     repeat = int(number.removesuffix(REST)) if kind == "repeat" else 0
     cells = plan.parents[1] / "cells"
@@ -298,7 +311,8 @@ def _added_trials(plan: Path) -> int:
         trials = planned_trials(plan)
     except UserError:
         return 0
-    return sum(not (cells / path_of_row(*trial, repeat)).exists() for trial in trials)
+    added = sum(not (cells / path_of_row(*trial, repeat)).exists() for trial in trials)
+    return None if trials and not added else added
 
 
 def _note_of(plan: Path) -> str | None:
@@ -314,6 +328,11 @@ def _holder_in(logs: Sequence[str]) -> str | None:
     """The process for which a job waited for its turn, by its log."""
     lines = [line for log in logs for line in _text(log).splitlines() if line.startswith(WAITING)]
     return lines[0].removeprefix(WAITING).strip() if lines else None
+
+
+def _log_of_error(facts: Mapping[str, Any]) -> str | None:
+    """The log of a failed job that ends with an error in one line."""
+    return next((log for log in facts.get("log") or () if (_last_line(log) or "").startswith("error: ")), None)
 
 
 def _last_line(log: str) -> str | None:

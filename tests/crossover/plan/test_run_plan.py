@@ -134,7 +134,9 @@ def test_a_study_of_crossovers_begins_with_few_trials_per_cell() -> None:
     run = replace(plan(), trials=8)
     assert run.first_trials == {"disc_depth": 3, "hsf_width": 3}
     assert {trial for _, trial in run.trials_of_grid} == {1, 2, 3}
-    assert replace(run, default_devices=("cpu",)).rounds == 3  # a GPU measured elsewhere may stand in
+    alone = replace(run, default_devices=("cpu",), trials_given=True)
+    assert alone.rounds == 8  # no stage can follow
+    assert replace(alone, trials_given=False).rounds == replace(alone, has_references=True).rounds == 3
     fixed = replace(run, studies=(run.studies[0], replace(run.studies[1], refinement=None)))
     assert (fixed.first_trials["hsf_width"], fixed.rounds) == (8, 8)
     quick = replace(run, trials=3, refinement=PRESETS["quick"].refinement)

@@ -149,6 +149,19 @@ def test_refinement_and_repeats_add_the_trials_of_their_plans(tmp_path: Path) ->
     ]
 
 
+def test_a_plan_whose_trials_were_measured_before_says_nothing(tmp_path: Path) -> None:
+    stage = tmp_path / "refinement" / "stage-1.json"
+    stage.parent.mkdir()
+    write_stage(stage, 1, {CELL: [3]}, [], "They take long.")
+    row = tmp_path / "cells" / path_of_row(CELL, 3)
+    row.parent.mkdir(parents=True)
+    row.touch()
+    run = Run(measure_cell=1, plan_refinement=1)
+    said = [*run.said]
+    run.job(1, "plan_refinement", 1, output=str(stage))
+    assert run.said == said
+
+
 def test_rows_that_snakemake_plans_later_count_from_the_start() -> None:
     rounds = [*[1] * 1000, *[2] * 1000, *[3] * 999]
     assert Run(rounds, measure_cell=3, plan_refinement=1).said == [
@@ -222,6 +235,20 @@ def test_the_empty_log_of_a_failed_job_is_waited_for_once(tmp_path: Path, monkey
         assert run.progress.tells(logging.makeLogRecord(error))
     assert waits == [terminal.LOG_S]
     assert run.progress.failed == {"measure_cell": 1}
+
+
+def test_an_error_in_one_line_is_told_without_snakemakes_account_of_the_job(tmp_path: Path) -> None:
+    log, other = tmp_path / "job.log", tmp_path / "other.log"
+    log.write_text("host: n1\nerror: my_net.py: line 3: no such width\n")
+    other.write_text("error: of another workflow\n")
+    run = Run(measure_cell=2)
+    run.event(LogEvent.JOB_INFO, jobid=1, rule_name="measure_cell", output=[""])
+    error = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "measure_cell", "log": [str(log)]}
+    for _ in range(2):  # Snakemake 9.19 reports some errors twice
+        assert not run.progress.tells(logging.makeLogRecord(error))
+        run.event(**error)
+    assert run.said[1:] == [f"error: my_net.py: line 3: no such width (log: {log})"]
+    assert run.progress.tells(logging.makeLogRecord(error | {"jobid": 2, "log": [str(other)]}))
 
 
 def test_failed_jobs_are_counted_and_not_expected_to_finish() -> None:
