@@ -8,7 +8,7 @@ thresholds = read_thresholds("thresholds.json")
 wins = should_use_gpu(thresholds, "hsf_width", 2000, protocol="resident", default=False)
 device = "cuda" if wins else "cpu"
 wins = should_use_gpu(thresholds, "size_and_batch", size=8, batch_size=100, default=False)
-wins = should_use_gpu(thresholds, "my_op", m=256, k=64, default=False)  # measured with axes={m: [...], k: [...]}
+wins = should_use_gpu(thresholds, m=256, k=64, default=False)  # of the only study, with axes={m: [...], k: [...]}
 
 For C, `python thresholds.py thresholds.json > thresholds.h` writes a function for each series.
 """
@@ -41,6 +41,10 @@ KEYS = {"study", *AXES, "gpu_measured_elsewhere", "single_trial", "smallest", "l
 
 HARDWARE = ("cpu", "physical_cores", "gpu", "torch_version", "gpu_driver_version")
 
+OPTIONS = ("default", "gpu_measured_elsewhere", "single_trial", "beyond_measured")
+RESERVED = {*OPTIONS, *HARDWARE, *AXES} - {*POINT}
+"""Arguments of `should_use_gpu` and `gpu_if`, which cannot be those of a function's sizes."""
+
 Threshold = Mapping[str, Any]
 """A series of a study: its crossover, speed-ups, the ranges in which a device is faster, caveats and hardware.
 
@@ -59,7 +63,7 @@ def read_thresholds(path: str | PathLike[str], **hardware: str | int) -> list[Th
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         raise FileNotFoundError(f"{path}: no such file; copy thresholds.json from the results folder") from None
     except ValueError:
         raise ValueError(f"{path}: not JSON; copy thresholds.json from the results folder again") from None
@@ -84,17 +88,31 @@ def read_thresholds(path: str | PathLike[str], **hardware: str | int) -> list[Th
 
 
 def _is_whole(series: Any) -> bool:
-    """Whether an entry has all keys, and its regions all numbers."""
-    if not isinstance(series, dict) or not series.keys() >= KEYS:
+    """Whether an entry has all keys, its regions all numbers, and its triangles an area."""
+    if not isinstance(series, dict) or not series.keys() >= KEYS or not isinstance(series["study"], str):
         return False
     try:
         regions = regions_of(series)
-        return all(
-            len(region) == (7 if is_plane(series) else 3) and all(0 < float(end) < math.inf for end in region[:-1])
-            for region in regions
-        )
+        if not all(len(region) == (7 if is_plane(series) else 3) for region in regions):
+            return False
+        numbers = all(0 < end < math.inf for region in regions for end in region[:-1])
+        return numbers and (not is_plane(series) or (all(map(_has_area, regions)) and _has_rule(series)))
     except (KeyError, TypeError, ValueError):
         return False
+
+
+def _has_area(triangle: Sequence[float]) -> bool:
+    ax, ay, bx, by, cx, cy = map(math.log, triangle[:6])
+    return abs((bx - ax) * (cy - ay) - (by - ay) * (cx - ax)) > TOLERANCE
+
+
+def _has_rule(plane: Threshold) -> bool:
+    """Whether the names of both variables are given, and the rule, if there is one, is whole."""
+    first, second = plane.get("arguments", POINT)
+    if (rule := plane.get("rule")) is not None:
+        _c_rule(rule["rule"], first, second)
+        return bool({"text", "of", "wrong", "points", "worst"} <= rule.keys())
+    return all(isinstance(name, str) for name in (first, second))
 
 
 def _why_nothing_is_decided(thresholds: Sequence[Threshold]) -> str | None:
@@ -121,7 +139,7 @@ def _why_nothing_is_decided(thresholds: Sequence[Threshold]) -> str | None:
 
 def should_use_gpu(
     thresholds: Sequence[Threshold],
-    study: str,
+    study: str | None = None,
     x: float | None = None,
     /,
     *,
@@ -133,10 +151,11 @@ def should_use_gpu(
 ) -> bool | None:
     """Return True if the GPU is faster at `x`, False if the CPU is, and `default` where the run gives no answer.
 
-    `x` is a value on the x axis of the study: a size, a number of parameters or a batch size. Without `x`, the answer
-    is for `size` and `batch_size` together, or the arguments that a study names in `axes`, from a study over both. The
-    run gives an answer where one device is significantly faster. The answer is for the hardware that was measured,
-    whichever machine the program runs on; pass `gpu` or `cpu` to get the default for other hardware. Further answers:
+    `study` may be left out if all thresholds are of one. `x` is a value on the x axis of the study: a size, a number of
+    parameters or a batch size. Without `x`, the answer is for `size` and `batch_size` together, or the arguments that a
+    study names in `axes`, from a study over both. The run gives an answer where one device is significantly faster. The
+    answer is for the hardware that was measured, whichever machine the program runs on; pass `gpu` or `cpu` to get the
+    default for other hardware. Further answers:
 
     - with `gpu_measured_elsewhere`, for GPUs measured on another machine instead of this run's
     - with `single_trial`, from single trials, where a device was at least twice as fast
@@ -148,8 +167,7 @@ def should_use_gpu(
     variant, precision or execution that the study does not have, and if several series with a GPU are left. Raises
     TypeError if `x` is not a number.
     """
-    if thresholds and study not in (studies := sorted({series["study"] for series in thresholds})):
-        raise ValueError(f"study {study!r} has no thresholds; allowed: {studies}")
+    study = _study_in(thresholds, study)
     names = _names_of(thresholds, study)
     given_as: dict[str, str] = {}
     for name in axes:
@@ -212,6 +230,18 @@ def should_use_gpu(
     return default
 
 
+def _study_in(thresholds: Sequence[Threshold], study: str | None) -> str:
+    """The study, or without a name the only one; raises ValueError for an unknown one, and TypeError without one."""
+    studies = sorted({series["study"] for series in thresholds})
+    if study is None:
+        if len(studies) != 1:
+            raise TypeError(f"study is missing; allowed: {studies}")
+        return str(studies[0])
+    if studies and study not in studies:
+        raise ValueError(f"study {study!r} has no thresholds; allowed: {studies}")
+    return study
+
+
 def _names_of(thresholds: Sequence[Threshold], study: str) -> dict[str, str]:
     """The names of a study's two variables as arguments, each with the one of POINT that it stands for."""
     names = dict(zip(POINT, POINT, strict=True))
@@ -245,7 +275,7 @@ def _faster_at(plane: Threshold, point: Sequence[float], default: bool | None) -
 
 
 def gpu_if(
-    path: str | PathLike[str], study: str, x: Any = None, /, *, default: int = 0, **options: Any
+    path: str | PathLike[str], study: str | None = None, x: Any = None, /, *, default: int = 0, **options: Any
 ) -> Callable[[Any], int]:
     """A function for a Snakemake rule's `resources: gpu=`: 1 where the GPU is faster, 0 where the CPU is.
 
@@ -253,7 +283,12 @@ def gpu_if(
     wildcards, or functions of its wildcards. The hardware on which the jobs run goes to `read_thresholds`, which
     refuses a file of another, and the other arguments to `should_use_gpu`.
     """
+    if not isinstance(default, int):
+        raise TypeError(f"gpu_if: default is {default!r}; allowed: a number of GPUs")
     thresholds = read_thresholds(path, **{name: options.pop(name) for name in HARDWARE if name in options})
+    names = _names_of(thresholds, _study_in(thresholds, study))
+    any_point = dict.fromkeys(options.keys() & names.keys(), 1.0)
+    should_use_gpu(thresholds, study, None if x is None else 1.0, **{**options, **any_point})  # for its errors
 
     def gpus(wildcards: Any) -> int:
         def value(given: Any) -> Any:
@@ -266,7 +301,7 @@ def gpu_if(
                 return float(text)
             raise ValueError(f"gpu_if: wildcard {given} is {text!r}; allowed: a wildcard of the rule, with a number")
 
-        point = {name: value(options[name]) for name in _names_of(thresholds, study) if name in options}
+        point = {name: value(options[name]) for name in any_point}
         wins = should_use_gpu(thresholds, study, None if x is None else value(x), **{**options, **point})
         return default if wins is None else int(wins)
 
@@ -311,10 +346,13 @@ static inline int crossover_in_plane(double size, double batch_size, const doubl
 """
 
 C_WORDS = (
-    "auto|case|char|const|default|do|double|enum|extern|float|goto|inline|int|long|register|regions|restrict|short|"
-    "signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|INFINITY|NAN"
+    "alignas|alignof|asm|auto|bool|case|catch|char|const|const_cast|constexpr|decltype|default|delete|do|double|enum|"
+    "explicit|export|extern|false|float|friend|fmax|fmin|goto|inline|int|log|long|mutable|namespace|new|noexcept|"
+    "nullptr|operator|private|protected|public|register|regions|restrict|short|signed|sizeof|static|struct|switch|"
+    "template|this|throw|true|typedef|typeid|typename|typeof|union|unsigned|using|virtual|void|volatile|"
+    "and_eq|bitand|bitor|compl|not_eq|or_eq|xor|xor_eq|EOF|INFINITY|NAN|NULL|_[_A-Z].*"
 )
-"""Names of arguments in Python that an argument of C_FUNCTION cannot have."""
+"""Names of arguments in Python that an argument of C_FUNCTION cannot have, in C or C++."""
 
 C_FUNCTION = """
 /* {about} */
@@ -326,9 +364,10 @@ static inline int {name}({arguments}) {{
 
 
 C_RULE = """
-/* {about}, by a rule that also answers elsewhere: GPU {text}; wrong at {wrong} of {points} measured points, at most
-   {worst:.3g}x slower there. */
+/* {about}, by a rule that also answers elsewhere: GPU {text}; wrong at {wrong} of {points} points with a significant
+   difference{cost}. */
 static inline int {name}_rule({arguments}) {{
+    if (!({positive})) return -1;
     {body}
 }}
 """
@@ -373,9 +412,11 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
             functions.append(
                 C_RULE.format(
                     about=about,
-                    **{key: rule[key] for key in ("text", "wrong", "points", "worst")},
+                    **{key: rule[key] for key in ("text", "wrong", "points")},
+                    cost=f", at most {rule['worst']:.3g}x slower there" if rule["wrong"] else "",
                     name=name,
                     arguments=_declared(names_of_rule),
+                    positive=" && ".join(f"{argument} > 0 && {argument} < INFINITY" for argument in names_of_rule),
                     body=_c_rule(rule["rule"], *names_of_rule),
                 )
             )

@@ -92,7 +92,8 @@ def test_the_answer_names_the_regions_and_the_rule(tables: RunTables) -> None:
         "Of the plane of 16 to 1,024 linear layers and batches of 1 to 64, GPU is certified faster on 33 %, CPU on 25 %"
     )
     assert rule == (
-        "GPU where linear layers x batch is at least 724 (wrong at 0 of 12 significant points; 1 when held out)"
+        "GPU where linear layers x batch is at least 724 (wrong at 0 of 12 significant points; 1 when held out, "
+        "at most 4.00x slower there)"
     )
     against = replace(answer, contradictions=(3, 17), winner_share=0.0, loser_share=0.0).details()
     assert against[0] == "3 of 17 points within regions of the first grid contradict these, so nothing is certified"
@@ -129,6 +130,7 @@ def test_a_rule_in_words(rule: Rule, text: str) -> None:
         (Rule(0.0, 1.0, 22.6), ("m", "k"), "from k = 22.6"),
         (Rule(1.0, 0.5, 431.2), ("m", "k"), "where m x k^0.5 is at least 431"),
         (Rule(1.0, 0.5, 431.2), ("units of width", "experts"), "where width x experts^0.5 is at least 431"),
+        (Rule(1.0, -0.5, 9.8), ("m", "k"), "where m / k^0.5 is at least 9.8"),
         (Rule(1.0, 0.0, None, [(1, None), (8, 30.0)]), ("m", "k"), "never at k = 1, from m = 30 at k = 8"),
     ],
 )
@@ -249,6 +251,11 @@ def test_a_rule_of_snakemake_asks_for_a_gpu_where_it_pays(file: Path) -> None:
     assert gpu_if(file, "both", size=64, batch_size=30)(wildcards) == 0
     assert gpu_if(file, "both", size=64, batch_size=30, default=1)(wildcards) == 1
     assert gpu_if(file, "both", "n", batch_size=8, gpu="Brand G1")(wildcards) == 1
+    assert gpu_if(file, size="n", batch_size="b")(wildcards) == 1  # of the only study
+    with pytest.raises(ValueError, match="'bth' is not an axis of a series; allowed: size, batch_size"):
+        gpu_if(file, "both", size="n", batch_size="b", bth="b")
+    with pytest.raises(TypeError, match="gpu_if: default is None; allowed: a number of GPUs"):
+        gpu_if(file, "both", "n", default=None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="measured with gpu Brand G1, not Brand X; measure here"):
         gpu_if(file, "both", "n", batch_size=8, gpu="Brand X")
 
@@ -287,6 +294,7 @@ RULES = [
     Rule(1.0, 0.0, 60.0),
     Rule(0.0, 1.0, 7.0),
     Rule(1.0, 0.5, 300.0),
+    Rule(1.0, -0.5, 20.0),
     Rule(1.0, 0.0, None, [(1, None), (8, 50.0), (64, 0.0)]),
 ]
 
@@ -303,12 +311,13 @@ def test_headers_of_two_files_have_their_rules_and_go_together(file: Path, tmp_p
         text += f'#include "r{number}.h"\n' * 2
         names.append(f"crossover_r{number}_both_plane_rule")
     calls = ", ".join(f"{name}({size}, {batch})" for name in names for size, batch in points)
-    text += f"int main(void) {{ int found[] = {{{calls}}};\nfor (int i = 0; i < {len(RULES) * len(points)}; i++) "
+    calls += f", {names[0]}(-1, 2) == -1, {names[0]}(NAN, 2) == -1"
+    text += f"int main(void) {{ int found[] = {{{calls}}};\nfor (int i = 0; i < {len(RULES) * len(points) + 2}; i++) "
     (tmp_path / "main.c").write_text(text + 'printf("%d", found[i]);\nreturn 0; }\n')
     subprocess.run(["cc", "-std=c99", "-Wall", "-Werror", "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
     output = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
     expected = [wins for rule in RULES for wins in rule.chooses(np.array(points)).tolist()]
-    assert [digit == "1" for digit in output] == expected
+    assert [digit == "1" for digit in output] == [*expected, True, True]
 
 
 @pytest.mark.parametrize(
@@ -316,6 +325,11 @@ def test_headers_of_two_files_have_their_rules_and_go_together(file: Path, tmp_p
     [
         {"triangles": {"gpu": [[1, 2]], "cpu": []}},
         {"triangles": {"gpu": [[1, 1, 1, 1, 1, -1]], "cpu": []}},
+        {"triangles": {"gpu": [[16, 1, 16, 1, 16, 1]], "cpu": []}},
+        {"triangles": {"gpu": [["16", 1, 64, 1, 16, 8]], "cpu": []}},
+        {"triangles": {"gpu": [], "cpu": []}, "rule": {"x": 1}},
+        {"triangles": {"gpu": [], "cpu": []}, "arguments": ["m"]},
+        {"study": None},
         {"triangles": {}},
         {"triangles": None},
         {"ranges": [{"from": 1}]},

@@ -13,7 +13,10 @@ from crossover.compare.intervals import Floats
 from crossover.compare.plane import Ints
 
 EXPONENTS = (1.0, 0.5, 2.0, 1 / 3, 2 / 3, 1.5, 3.0, 0.25, 0.75, 4 / 3, 4.0)
-"""Of the batch size in a product, the simplest first; that of the size is 1."""
+"""Of the batch size in a product or, as their negatives, in a quotient, the simplest first; that of the size is 1."""
+
+LEAST_OF_BATCH = 3
+"""Least number of sizes of a batch size in a table: points that refinement adds have batch sizes of their own."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,12 @@ class Fit:
     """Likewise, each point by the rule fitted to the others."""
     points: int
     """Number of points with a significant sign."""
+    measured: int
+    """Number of all points."""
     worst: float
     """Largest ratio of times, slower side over faster one, at the wrong points; 1 if there are none."""
+    held_out_worst: float
+    """Likewise, for the points that are wrong when held out."""
 
 
 def simplest_rule(points: Ints, mean: Floats, signs: Floats) -> Fit | None:
@@ -74,33 +81,34 @@ def simplest_rule(points: Ints, mean: Floats, signs: Floats) -> Fit | None:
     if min((signs > 0).sum(), (signs < 0).sum()) < 2:
         return None
     judged = np.flatnonzero(signs)
-    best: tuple[int, Rule] | None = None
-    for rule in _kinds(points, mean):
-        wrong = sum(_is_held_out_wrong(rule, points, mean, number) for number in judged.tolist())
-        if best is None or wrong < best[0]:
-            best = wrong, rule
-    assert best
-    held_out_wrong, rule = best
-    if held_out_wrong >= min((signs > 0).sum(), (signs < 0).sum()):
+    wrong_of = [
+        (rule, [number for number in judged.tolist() if _is_held_out_wrong(rule, points, mean, number)])
+        for rule in _kinds(points, mean)
+    ]
+    rule, held_out = min(wrong_of, key=lambda one: len(one[1]))
+    if len(held_out) >= min((signs > 0).sum(), (signs < 0).sum()):
         return None
-    is_wrong = rule.chooses(points) != (mean > 0)
-    is_wrong[signs == 0] = False
-    return Fit(
-        rule, int(is_wrong.sum()), held_out_wrong, len(judged), float(np.exp(np.abs(mean[is_wrong]).max(initial=0.0)))
-    )
+    wrong = judged[rule.chooses(points[judged]) != (mean[judged] > 0)]
+    worst, held_out_worst = (float(np.exp(np.abs(mean[numbers]).max(initial=0.0))) for numbers in (wrong, held_out))
+    return Fit(rule, len(wrong), len(held_out), len(judged), len(points), worst, held_out_worst)
 
 
 def _kinds(points: Ints, mean: Floats) -> Iterator[Rule]:
-    """The best rule of each kind, the simplest first: size alone, batch size alone, a product, a table."""
-    for exponents in ((1.0, 0.0), (0.0, 1.0), *((1.0, exponent) for exponent in EXPONENTS)):
+    """The best rule of each kind, the simplest first: size or batch size alone, a product, a quotient, a table."""
+    both = ((1.0, sign * exponent) for sign in (1, -1) for exponent in EXPONENTS)
+    for exponents in ((1.0, 0.0), (0.0, 1.0), *both):
         yield _threshold(points, mean, exponents)
-    yield _table(points, mean)
+    batches, sizes = np.unique(points[:, 1], return_counts=True)
+    if len(of_table := batches[sizes >= LEAST_OF_BATCH].tolist()) > 1:
+        yield _table(points, mean, of_table)
 
 
 def _is_held_out_wrong(rule: Rule, points: Ints, mean: Floats, number: int) -> bool:
     others = np.delete(points, number, axis=0), np.delete(mean, number)
-    exponents = rule.size_exponent, rule.batch_exponent
-    refitted = _threshold(*others, exponents) if rule.by_batch is None else _table(*others)
+    if rule.by_batch is None:
+        refitted = _threshold(*others, (rule.size_exponent, rule.batch_exponent))
+    else:
+        refitted = _table(*others, [batch for batch, _ in rule.by_batch])
     return bool(refitted.chooses(points[number : number + 1])[0] != (mean[number] > 0))
 
 
@@ -122,8 +130,7 @@ def _cut(scores: Floats, mean: Floats) -> float:
     return float(cuts[np.lexsort((-gaps, costs.round(12)))[0]])
 
 
-def _table(points: Ints, mean: Floats) -> Rule:
-    batches = np.unique(points[:, 1]).tolist()
+def _table(points: Ints, mean: Floats, batches: Sequence[int]) -> Rule:
     rows = [points[:, 1] == batch for batch in batches]
     cuts = [_exp(_cut(np.log(points[row, 0]), mean[row])) for row in rows]
     return Rule(1.0, 0.0, None, [*zip(batches, cuts, strict=True)])

@@ -51,6 +51,7 @@ from crossover.config.workloads import (
 )
 from crossover.errors import UserError, allowed_names, shown_path, shown_value
 from crossover.text import listed
+from crossover.thresholds import RESERVED
 
 LISTS = (list, tuple)
 
@@ -215,7 +216,7 @@ def _axes_of(given: Mapping[str, Any], locate: Locator) -> Mapping[str, Any]:
         problem = "given together with sizes or batch sizes; allowed: one of them"
     elif not isinstance(given.get("model"), str):
         problem = "given, but only a function as `model` has arguments; allowed: sizes and batch_sizes"
-    elif no_sizes := [*{*axes} & {*FUNCTION_ARGUMENTS[1:]}, *{next(iter(axes))} & {*BATCH_NAMES}]:
+    elif no_sizes := sorted({*axes} & {*FUNCTION_ARGUMENTS[1:], *RESERVED} | {next(iter(axes))} & {*BATCH_NAMES}):
         problem = f"{listed(no_sizes)} cannot be a size; allowed: other arguments, and a batch size as the second one"
     if problem:
         raise UserError(f"{locate(('axes',))}: axes: {problem}")

@@ -183,7 +183,7 @@ def _crossing_answers(tables: RunTables, study: Study, together: int) -> list[An
     others = [
         *(_without_accelerator(tables, x_axis, crossovers) if is_alone else crossovers),
         *best_answers(tables, x_axis, together),
-        *payback_answers(tables, x_axis, has_run=study.steps_per_run is not None),
+        *payback_answers(tables, x_axis, asked, has_run=study.steps_per_run is not None),
         *(ranking_answers(tables, x_axis) if is_ranked else []),
         *transfer_answers(tables, x_axis, together),
         *([] if is_alone else set_up_answers(tables, x_axis)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -60,13 +60,13 @@ class Payback(Answer):
         return f"{self.winner} ahead after {steps} at {self.place}"
 
 
-def payback_answers(tables: RunTables, x_axis: str, *, has_run: bool) -> list[Payback]:
+def payback_answers(tables: RunTables, x_axis: str, asked: Collection[str], *, has_run: bool) -> list[Payback]:
     """The number of steps after which the side with the faster step has made up for its longer start-up.
 
-    There is one answer for each main crossover in time, at the largest point. It is a main answer if the study has a
-    run (`has_run`).
+    There is one answer for each main crossover in time, of the pairs that the study refines (`asked`), at the largest
+    point. It is a main answer if the study has a run (`has_run`).
     """
-    crossovers, main = crossovers_to_answer(tables)
+    crossovers, main = crossovers_to_answer(tables, asked)
     needed = with_needed_columns(tables)
     varied_axes, with_product_names = varying(tables.cells, series_axes(x_axis)), has_several_accelerators(crossovers)
     answers = []

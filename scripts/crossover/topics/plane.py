@@ -53,7 +53,7 @@ class InPlane(Answer):
     axes: Mapping[str, Any]
     """The axes of the plane, and the contender's device."""
     rule: dict[str, Any] | None
-    """The fields of `Fit`; None if one side is faster nearly everywhere."""
+    """The fields of `Fit`; None if one side is faster nearly everywhere, or if nothing is certified."""
 
     def sentence(self) -> str:
         batches = f"batches of {interval_text(self.batch_sizes, '')}"
@@ -76,10 +76,15 @@ class InPlane(Answer):
             details.append(f"{differ} of {tested} points within regions of the first grid contradict these{then}")
         if self.rule is not None:
             fit = Fit(**self.rule)
-            cost = f", at most {number_text(fit.worst)}x slower there" if fit.wrong else ""
-            held_out = f"{fit.held_out_wrong} when held out"
-            details.append(f"wrong at {fit.wrong} of {fit.points} significant points{cost}; {held_out}")
+            of = "" if fit.points == fit.measured else f", of {fit.measured} measured"
+            held_out = f"{fit.held_out_wrong} when held out{_cost(fit.held_out_wrong, fit.held_out_worst)}"
+            cost = _cost(fit.wrong, fit.worst)
+            details.append(f"wrong at {fit.wrong} of {fit.points} significant points{of}{cost}; {held_out}")
         return details
+
+
+def _cost(wrong: int, worst: float) -> str:
+    return f", at most {number_text(worst)}x slower there" if wrong else ""
 
 
 def rule_text(rule: Rule, unit: str, batch_unit: str | None = None) -> str:
@@ -89,9 +94,10 @@ def rule_text(rule: Rule, unit: str, batch_unit: str | None = None) -> str:
         return ", ".join(f"{_from(size, unit)} at {name}" for name, (_, size) in zip(names, rule.by_batch, strict=True))
     if not rule.size_exponent or not rule.batch_exponent or not rule.least:
         return _from(rule.least, unit if rule.size_exponent else batch_unit or "samples per batch")
-    power = "" if rule.batch_exponent == 1 else f"^{count_text(rule.batch_exponent)}"
+    sign, exponent = "x" if rule.batch_exponent > 0 else "/", abs(rule.batch_exponent)
+    power = "" if exponent == 1 else f"^{count_text(exponent)}"
     first, second = (name.removeprefix("units of ") for name in (unit, batch_unit or "batch"))
-    return f"where {first} x {second}{power} is at least {count_text(rule.least)}"
+    return f"where {first} {sign} {second}{power} is at least {count_text(rule.least)}"
 
 
 def _from(least: float | None, unit: str) -> str:
@@ -129,7 +135,8 @@ def _answer(plane: Plane, tables: RunTables, study: Study, varied_axes: Sequence
         plane.points.max(axis=0).tolist(),
     )
     timed = plane.timed
-    fit = simplest_rule(points[timed], plane.mean[timed], plane.signs[timed]) if plane.has_intervals else None
+    is_certified = plane.has_intervals and bool(plane.share(1) or plane.share(-1))
+    fit = simplest_rule(points[timed], plane.mean[timed], plane.signs[timed]) if is_certified else None
     corners = plane.points[plane.triangles].reshape(-1, 6)
     return InPlane(
         machine=str(plane.series["machine"]),

@@ -76,6 +76,21 @@ def test_a_table_has_a_size_for_each_batch_size() -> None:
     assert (again.chooses(points) == (mean > 0)).all()
 
 
+def test_points_that_refinement_adds_make_no_table() -> None:
+    """The sides change where the size is ten batches; each added point has a batch size of its own."""
+    generator = np.random.default_rng(0)
+    grid = [(size, batch) for size in (16, 64, 256, 1024, 4096) for batch in (1, 5, 23, 108, 512)]
+    added = np.exp(generator.uniform((math.log(16), 0), (math.log(4096), math.log(512)), (20, 2))).round().astype(int)
+    points = np.array([*grid, *added.tolist()])
+    mean = np.log(points[:, 0] / points[:, 1] / 10) + generator.normal(0, 0.1, len(points))
+    fit = simplest_rule(points, mean, np.where(np.abs(mean) > 0.3, np.sign(mean), 0))
+    assert fit
+    assert (fit.rule.size_exponent, fit.rule.batch_exponent, fit.rule.by_batch) == (1.0, -1.0, None)
+    assert fit.rule.least == pytest.approx(10, rel=0.3)
+    assert (fit.wrong, fit.measured) == (0, 45)
+    assert fit.points < 45
+
+
 def test_one_side_everywhere_needs_no_rule() -> None:
     assert simplest_rule(POINTS, np.ones(20), np.ones(20)) is None
 

@@ -242,6 +242,7 @@ class TestStudies:
                 {"axes": {"m": [1], "device": [2]}},
                 "axes: device cannot be a size; allowed: other arguments",
             ),
+            ({"axes": {"m": [1], "default": [2]}}, "axes: default cannot be a size; allowed: other arguments"),
             ({"axes": {"batch_size": [1], "m": [2]}}, "axes: batch_size cannot be a size; allowed: other"),
             (
                 {"axes": {"m": [1], "q": [2]}},

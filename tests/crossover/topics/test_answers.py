@@ -420,6 +420,10 @@ def test_crossovers_of_settings_have_speedups_bars_and_paybacks_where_both_axes_
     paybacks = [(answer.series, answer.winner, answer.steps) for answer in of_kind(answered, "payback")]
     assert paybacks == [(answer.series, answer.winner, 0) for answer in of_steps]
     assert not any("CPU" in answer.text() for answer in answered)
+    cpu = [trial for trial in series(4e-3) if trial["device"] == "cpu"]
+    asked = answers(with_startups([*rows, *cpu]), study(steps_per_run=10**6, refinement={"pairs": ["execution"]}))
+    winners = {answer.winner for answer in of_kind(asked, "payback")}
+    assert winners == {"cuda-graph on the GPU"}
 
 
 @pytest.mark.parametrize("protocol", ["resident", "as_published"])

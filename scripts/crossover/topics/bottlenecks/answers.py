@@ -20,6 +20,8 @@ from crossover.topics.bottlenecks.table import is_hidden_by_load
 from crossover.topics.caveats import basis
 from crossover.topics.wording import point_of, points_of, position_text, span_text
 
+WIDEST = 100.0
+"""Ratio of the ends of a gain's interval above which it tells nothing."""
 CAUSES = {part: words for part, words in SPLIT.items() if part != UNEXPLAINED}
 
 
@@ -86,7 +88,7 @@ class Bottleneck(Answer):
         low, high = self.gain_low, self.gain_high
         interval = "" if low is None or high is None else f" (95 % CI {span_text([low, high], number_text)})"
         if low is not None and high is not None and low <= 1 <= high:
-            return f"no significant gain from {self.remedy}{interval}"
+            return f"no significant gain from {self.remedy}{interval if high < WIDEST * low else ' in so few trials'}"
         per_sample = " per sample" if "times the batch" in self.remedy else ""
         return f"{self.remedy} is {number_text(self.gain)}x faster{per_sample}{interval}"
 
