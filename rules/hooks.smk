@@ -110,6 +110,8 @@ def tell_new_answers():
             tell_text(rules.render_report.output.closing)
         if PROGRESS.finished["largest_batches"]:
             tell_text(rules.largest_batches.output.text)
+        if PROGRESS.finished["figures"]:
+            tell(f"Figures: {rules.figures.output.folder}")
         if PROGRESS.finished["export_reference"]:
             tell_text(rules.export_reference.log[0])
 
@@ -152,11 +154,11 @@ def begin_run():
             check_both_kinds(PLAN.devices)
     if PROGRESS.measures() and not RUN.touches:
         with one_line_errors():
+            check_executor(CONFIG, MACHINE, local=RUN.is_local)
             if PLAN.minutes is not None:
                 tell(budget_words(PLAN.minutes, PLAN.trials_of_grid, get_earlier_rows()))
             for note in notes_at_start(CONFIG, MACHINE, COUNTERS, RUN.is_local, RUN.cores):
                 tell(f"Note: {note}")
-            check_executor(CONFIG, MACHINE, local=RUN.is_local)
             if RUN.is_local and any(side.startswith("cuda") for side in PLAN.devices):
                 hand_down_gpus()
         # A dry-run need not wait for these modules.

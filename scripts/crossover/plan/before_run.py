@@ -116,12 +116,19 @@ def studies_left_out(studies: Sequence[Study], devices: Sequence[str]) -> str | 
 
 
 def check_executor(configuration: Configuration, machine: Machine, local: bool) -> None:
-    """Raise UserError if jobs for a cluster would run here (`local`), or on nodes with unknown devices or cores."""
+    """Raise UserError if jobs for a cluster would run here (`local`), or on nodes with unknown devices or cores.
+
+    It is raised, too, for more threads than this machine has CPUs.
+    """
     if local and machine.elsewhere:
         raise UserError(
             "--jobs: counts the jobs of a cluster, but these run here; give --cores, or a cluster's profile"
         )
-    named = configuration.keys.cluster.classes
+    named, threads, cpus = configuration.keys.cluster.classes, configuration.keys.cpu_threads, len(usable_cpus())
+    if local and threads != "auto" and threads > cpus:
+        raise UserError(
+            f"cpu_threads: {threads}, but jobs on this machine may use {cpus} CPUs; allowed: auto, 1 to {cpus}"
+        )
     if local and named:
         raise UserError(
             f"cluster.classes: {', '.join(named)} are classes of a cluster's nodes, but the jobs would "
@@ -135,7 +142,7 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
             f"{machine.why_no_nodes}; name the nodes' devices, such as [cpu, cuda]"
         )
     classes = named or {"": {}}
-    if configuration.keys.cpu_threads == "auto" and not all(values.get("cores") for values in classes.values()):
+    if threads == "auto" and not all(values.get("cores") for values in classes.values()):
         raise UserError(
             f"cpu_threads: 'auto' takes the cores that Slurm reports, but {machine.why_no_nodes}; "
             "give the cores of a node that a job may have, such as cpu_threads=8"

@@ -100,7 +100,11 @@ def _jobs_text(jobs: Mapping[str, int]) -> str:
 
 
 def _with_noun(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun if count == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    return f"{noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def cut_paths(record: logging.LogRecord) -> bool:
@@ -210,10 +214,11 @@ class Progress(logging.Handler):
                 self.ended[rule] += 1
             else:
                 self.failed[rule] += 1
-                self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
                 if log := _log_of_error(facts):
                     self._told.add(facts["jobid"])
-                    self._say(f"{_last_line(log)} (log: {log})")
+                    if (reason := _last_line(log)) not in self.reasons:
+                        self._say(f"{reason} (log: {log})")
+                self.reasons += filter(None, map(_last_line, facts.get("log") or ()))
             if rule in MEASURING:
                 self._tell()
         elif event == "job_finished" and facts["job_id"] in self._running:
@@ -274,8 +279,8 @@ class Progress(logging.Handler):
         return sum(self.planned[rule] for rule in MEASURING) + self._added
 
     def _counted(self, jobs: int) -> str:
-        names = "s and ".join(name for rule, name in MEASURING.items() if self.planned[rule])
-        return _with_noun(jobs, names or "trial") if jobs else ""
+        names = [name for rule, name in MEASURING.items() if self.planned[rule]] or ["trial"]
+        return f"{jobs:,} {' and '.join(name if jobs == 1 else _plural(name) for name in names)}" if jobs else ""
 
     def _more(self) -> str:
         refines = self.planned["plan_refinement"] > self.finished["plan_refinement"]

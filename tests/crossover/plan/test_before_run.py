@@ -103,6 +103,16 @@ def test_nodes_unknown_to_slurm_must_be_described_in_the_config(values: dict[str
     check_executor(configured(**values), KNOWN_NODES, local=False)
 
 
+def test_more_threads_than_cpus_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crossover.plan.before_run.usable_cpus", lambda: {0, 1, 2, 3})
+    for threads in ("auto", 4):
+        check_executor(configured(cpu_threads=threads), HERE, local=True)
+    with pytest.raises(
+        UserError, match=r"^cpu_threads: 5, but jobs on this machine may use 4 CPUs; allowed: auto, 1 to 4"
+    ):
+        check_executor(configured(cpu_threads=5), HERE, local=True)
+
+
 def test_jobs_without_a_cluster_are_rejected() -> None:
     with pytest.raises(UserError, match=r"^--jobs: "):
         check_executor(configured(), KNOWN_NODES, local=True)

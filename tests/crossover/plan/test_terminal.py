@@ -248,6 +248,9 @@ def test_an_error_in_one_line_is_told_without_snakemakes_account_of_the_job(tmp_
         assert not run.progress.tells(logging.makeLogRecord(error))
         run.event(**error)
     assert run.said[1:] == [f"error: my_net.py: line 3: no such width (log: {log})"]
+    run.event(LogEvent.JOB_INFO, jobid=3, rule_name="measure_cell", output=[""])
+    run.event(**error | {"jobid": 3})
+    assert run.said[2:] == ["Measured 0 of 2 trials; 2 failed."]  # the same error is told once
     assert run.progress.tells(logging.makeLogRecord(error | {"jobid": 2, "log": [str(other)]}))
 
 

@@ -73,6 +73,8 @@ def default_loss(output: Any, targets: Any, labels: ClassLabels | None = None) -
     loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     if isinstance(loss, torch.Tensor):
         return loss
+    if isinstance(loss, int | float):
+        raise ValueError("the model returns its loss as a number, which has no gradient; return the tensor")
     if isinstance(output, Mapping) and (losses := _losses(output, targets)):
         return torch.stack(losses).sum()
     scores = _scores(output)

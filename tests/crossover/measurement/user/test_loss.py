@@ -91,3 +91,8 @@ def test_the_default_loss_follows_outputs_and_targets(output: Any, targets: torc
 def test_outputs_without_a_default_loss_are_an_error(output: Any, targets: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         default_loss(output, targets)
+
+
+def test_a_loss_that_is_a_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="returns its loss as a number, which has no gradient; return the tensor"):
+        default_loss({"loss": 0.5, "scores": torch.zeros(2)}, torch.zeros(2))
