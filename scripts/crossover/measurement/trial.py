@@ -171,8 +171,8 @@ class Trial:
                 self.flags.append("diverged")
         if job.cell.execution == "compile" and execution.compilations() == 0:
             raise UnsupportedError(
-                "torch.compile compiled nothing, so the eager step ran: torch skips recurrent layers, or its compiler "
-                "is disabled"
+                "torch.compile compiled nothing, so the eager step ran: torch skips scripted modules and recurrent "
+                "layers, or its compiler is disabled"
             )
         if job.cell.execution == "eager" and compiled_graphs() > graphs_before:
             self.notes.append(
