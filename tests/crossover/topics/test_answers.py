@@ -468,6 +468,17 @@ def test_times_of_a_row_are_of_one_series_the_plain_one_first(row: Row) -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "status", "words"),
+    [(1, "single_trial", "Single trials cannot tell"), (3, "inconclusive", "No significant difference between")],
+)
+def test_single_trials_cannot_tell_machines_apart(row: Row, count: int, status: str, words: str) -> None:
+    rows = [trial for machine in ("a", "b") for trial in trials(row, 4e-3, count, device="cpu", machine=machine)]
+    ranking = only(answers(rows), "ranking")
+    assert (ranking.status, ranking.compares) == (status, count > 1)
+    assert ranking.sentence().startswith(f"{words} 2 devices of all machines")
+
+
+@pytest.mark.parametrize(
     ("gpu_s", "status", "winner", "ratio"),
     [(1e-3, "faster", "GPU", 4), (8e-3, "faster", "CPU", 2), (4.001e-3, "inconclusive", "CPU", 1.00025)],
 )

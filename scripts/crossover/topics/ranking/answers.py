@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from crossover.compare.intervals import INCONCLUSIVE
+from crossover.compare.intervals import INCONCLUSIVE, SINGLE_TRIAL
 from crossover.compare.pairings import REFERENCE
 from crossover.config.words import BASELINE, HERE
 from crossover.tables.frames import first_row, records
@@ -37,7 +37,7 @@ class Ranking(Answer):
     """The fastest or cheapest devices of all machines along a series."""
 
     kind = "ranking"
-    statuses = ("throughout", "changes", "in_part", INCONCLUSIVE)
+    statuses = ("throughout", "changes", "in_part", INCONCLUSIVE, SINGLE_TRIAL)
     differences = statuses[:3]
     in_sentence = ("ranked_by",)
 
@@ -54,6 +54,8 @@ class Ranking(Answer):
     """The dates on which the references among the sides were measured."""
 
     def sentence(self) -> str:
+        if self.status == SINGLE_TRIAL:
+            return f"Single trials cannot tell {self.sides} devices of all machines apart"
         if self.status == INCONCLUSIVE:
             return f"No significant difference between {self.sides} devices of all machines"
         shown = self.ranges[:RANGES_SHOWN]
@@ -104,7 +106,7 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Ranking]:
     points = np.sort(rows[x_axis].unique().astype(float))
     told = sum(((points >= standing.low) & (points <= standing.high)).sum() for standing in standings)
     if not standings:
-        status = INCONCLUSIVE
+        status = INCONCLUSIVE if sides["ratio_low"].notna().any() else SINGLE_TRIAL
     elif told < len(points):
         status = "in_part"
     else:
