@@ -57,7 +57,8 @@ def main(arguments: list[str]) -> int:
     wrong = [finding for finding in findings if finding.is_wrong]
     for finding in findings:
         print(f"{'' if finding.is_wrong else 'Note: '}{options.folder / finding.file}: {finding.what}")
-    print(f"{options.folder}: {f'{len(wrong)} findings' if wrong else 'valid'}")
+    count = f"{len(wrong)} finding{'s' if len(wrong) > 1 else ''}"
+    print(f"{options.folder}: {count if wrong else 'valid'}")
     if options.json:
         content = {"version": 1, "valid": not wrong, "findings": [asdict(finding) for finding in findings]}
         with atomic_path(options.json) as temporary:

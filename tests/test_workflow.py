@@ -139,7 +139,9 @@ def test_a_lost_column_is_found_although_the_checksums_agree(
     assert not content["valid"]
     (wrong,) = (entry["what"] for entry in content["findings"] if entry["is_wrong"])
     assert "column 'energy_j' is missing" in wrong
-    assert "checksum" not in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "checksum" not in output
+    assert output.endswith(f"{results}: 1 finding\n")
 
 
 def test_tables_of_another_version_are_reported_in_one_line(results: Path) -> None:

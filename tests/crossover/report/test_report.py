@@ -19,7 +19,7 @@ from markupsafe import escape
 from crossover.config.statuses import FLAGS
 from crossover.home import ROOT
 from crossover.report.page_data import is_analysed
-from crossover.report.report import Run, picture_of, write_report
+from crossover.report.report import Run, picture_of, trust_of, write_report
 from crossover.report.templates import environment_of, first_answer
 from crossover.report.thresholds import thresholds_of
 from crossover.tables.columns import COLUMNS
@@ -353,6 +353,15 @@ def test_every_caveat_and_reason_has_a_wording() -> None:
     assert set(FLAGS) <= set(CAVEATS) <= {*CAVEAT_WORDS, *CROSSOVER_CAVEATS, "no_interval"}
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     assert set(words.REASONS) == set(REASONS)
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(1, "1 main statement that compares, at most 0.05 is"), (2, "2 main statements that compare, at")],
+)
+def test_a_single_statement_is_told_in_the_singular(page: Page, count: int, words: str) -> None:
+    trust = trust_of(page.tables.cells, [], page.tables.claims) | {"statements": count, "false_at_most": 0.05}
+    assert f"; of {words}" in environment_of(TEMPLATES).get_template("words.j2").module.trust(trust)  # type: ignore[attr-defined]
 
 
 def test_many_answers_are_summarised(rows: pd.DataFrame, tmp_path: Path) -> None:
