@@ -270,11 +270,13 @@ def _study(
 
 
 def _busy_said_once(answers: Sequence[Answer]) -> list[Answer]:
-    """The answers; if the first sentence of their study says that the machine was busy, the others do not."""
-    first = first_of(
-        main_answers([answer for answer in answers if answer.kind != "payback" and not _is_on_runs(answer)])
-    )
-    told = "busy_machine" in first.caveats
+    """The answers; if the first sentence of their study says that the machine was busy, the others do not.
+
+    That is unless it does not hold for all main answers of the first one's kind.
+    """
+    main = main_answers([answer for answer in answers if answer.kind != "payback" and not _is_on_runs(answer)])
+    first = first_of(main)
+    told = all(answer.is_busy for answer in main if answer.kind == first.kind)
     return [replace(answer, busy_is_told=told and answer is not first) for answer in answers]
 
 

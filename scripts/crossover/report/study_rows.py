@@ -58,14 +58,25 @@ class StudyRow:
         """The study's answer in one sentence; without a comparison, the time at the smallest and the largest size."""
         scope = self.answer.scope()
         also = "".join(f"; {answer.without_place([answer])}" for answer in self.also)
-        last = f", {seconds_text(self.last.step_time_s)} at {self.last.place}" if self.last else ""
-        return f"{f'{scope}: ' if scope else ''}{self.answer.statement()}{also}{last}"
+        first = self.answer.sentence() if self._one_is_busy else self.answer.statement()
+        if self.last:
+            first += f"{self._notes_of(self.answer)}, {seconds_text(self.last.step_time_s)} at {self.last.place}"
+        return f"{f'{scope}: ' if scope else ''}{first}{also}"
 
     def notes(self) -> str:
-        """What follows the sentence: interval, caveats, and the number of series."""
-        notes = "" if self.last else self.answer.notes()
+        """What follows the sentence: interval and caveats, of two times those of the last, and the number of series."""
         series = f"; first of {self.series} series" if self.series > 1 else ""
-        return f"{f' ({notes})' if notes else ''}{series}"
+        return f"{self._notes_of(self.last or self.answer)}{series}"
+
+    @property
+    def _one_is_busy(self) -> bool:
+        """Whether only one of two times is on a busy machine."""
+        return self.last is not None and self.last.is_busy != self.answer.is_busy
+
+    def _notes_of(self, answer: Answer) -> str:
+        busy = answer.caveat_words("busy_machine") if self._one_is_busy and answer.is_busy else ""
+        notes = "; ".join(filter(None, [answer.notes(), busy]))
+        return f" ({notes})" if notes else ""
 
     def text(self) -> str:
         return self.sentence() + self.notes()

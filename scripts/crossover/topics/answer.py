@@ -54,7 +54,7 @@ class Answer:
     told: Collection[str] = field(default=(), metadata={"is_of_report": True})
     """The caveats that the report tells once, for most answers."""
     busy_is_told: bool = field(default=False, metadata={"is_of_report": True})
-    """Whether the first answer of the study has said that the machine was busy."""
+    """Whether the first answer of the study has said that the machine was busy, which holds for all of its kind."""
 
     def __init_subclass__(cls) -> None:
         if "kind" in vars(cls) and (first := KINDS.setdefault(cls.kind, cls)) is not cls:
@@ -110,8 +110,12 @@ class Answer:
         """Whether the answer has caveats that its notes leave out."""
         return len({*self.caveats} - {"no_interval"}) > 1
 
+    @property
+    def is_busy(self) -> bool:
+        return "busy_machine" in self.caveats
+
     def busy(self) -> str:
-        return "On a busy machine: " if "busy_machine" in self.caveats and not self.busy_is_told else ""
+        return "On a busy machine: " if self.is_busy and not self.busy_is_told else ""
 
     def statement(self) -> str:
         """The sentence, after the caveat that it begins with."""
@@ -230,6 +234,9 @@ def of_series(alike: Sequence[Answer], answers: Sequence[Answer]) -> str:
 
 
 def summed(alike: Sequence[Answer]) -> str:
-    """One sentence on answers of one group of `group_alike`."""
-    first, busy = alike[0], next((answer for answer in alike if "busy_machine" in answer.caveats), None)
-    return (busy.busy() if busy else "") + first.summary_of(alike)
+    """One sentence on answers of one group of `group_alike`, and how many of them are on a busy machine, if not all."""
+    sentence, busy = alike[0].summary_of(alike), [answer for answer in alike if answer.is_busy]
+    said = next(filter(None, (answer.busy() for answer in busy)), "")
+    if said and len(busy) < len(alike):
+        return f"{sentence} ({len(busy)} of {len(alike)} on a busy machine)"
+    return said + sentence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,7 @@ from crossover.topics.answer import KINDS, Answer, group_alike, summed
 from crossover.topics.answers import read_answers
 from crossover.topics.candidates import candidate_names
 from crossover.topics.caveats import CAVEATS, by_importance, flags_of
+from crossover.topics.comparisons import StepTime
 from crossover.topics.crossovers.answers import crossover_answers
 from crossover.topics.crossovers.sides import reach_of_lead as _reach
 from crossover.topics.largest_batch import LargestBatch
@@ -121,7 +123,9 @@ def test_without_an_accelerator_all_numbers_of_cores_are_one_series(row: Row) ->
     both = of_kind(answers(rows, spec), "step_time")
     assert [(answer.device, answer.place) for answer in both] == [("CPU", "1 CPU core"), ("CPU", "8 CPU cores")]
     first = row_of(both, ())
-    assert first.text().startswith("CPU takes 8.00 ms per step at 1 CPU core, 1.00 ms at 8 CPU cores")
+    assert first.text() == (
+        "CPU takes 8.00 ms per step at 1 CPU core (single trial), 1.00 ms at 8 CPU cores (single trial)"
+    )
     assert first.series == 1
 
 
@@ -463,8 +467,64 @@ def test_times_of_a_row_are_of_one_series_the_plain_one_first(row: Row) -> None:
         for trial in trials(row, factor * size * 1e-5, size=size, precision=precision, batch_size=batch, device="cpu")
     ]
     main = [answer for answer in answers(rows) if answer.kind == "step_time"]
-    sentence = row_of(main, []).sentence()
-    assert sentence == "batch 8, fp32: CPU takes 2.56 ms per step at 64 linear layers, 10.2 ms at 256 linear layers"
+    text = re.sub(r"95 % CI [\d.]+ ms to [\d.]+ ms", "CI", row_of(main, []).text())
+    times = "CPU takes 2.56 ms per step at 64 linear layers (CI), 10.2 ms at 256 linear layers (CI)"
+    assert text == f"batch 8, fp32: {times}; first of 3 series"
+
+
+TIME: dict[str, Any] = {"device": "CPU", "step_time_s": 1e-3, "main": True}
+BUSY = ["busy_machine", "busy_host"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "text"),
+    [
+        ([], [], "CPU takes 1.00 ms per step at n = 8 (95 % CI 900 µs to 1.20 ms), 1.00 ms at n = 64"),
+        (
+            ["trials_differ"],
+            ["one_trial"],
+            "CPU takes 1.00 ms per step at n = 8 (95 % CI 900 µs to 1.20 ms; widely spread trials), "
+            "1.00 ms at n = 64 (single trial)",
+        ),
+        (
+            BUSY,
+            BUSY,
+            "On a busy machine: CPU takes 1.00 ms per step at n = 8 (95 % CI 900 µs to 1.20 ms), 1.00 ms at n = 64",
+        ),
+        (
+            BUSY,
+            [],
+            "CPU takes 1.00 ms per step at n = 8 (95 % CI 900 µs to 1.20 ms; busy machine), 1.00 ms at n = 64",
+        ),
+        (
+            [],
+            BUSY,
+            "CPU takes 1.00 ms per step at n = 8 (95 % CI 900 µs to 1.20 ms), 1.00 ms at n = 64 (busy machine)",
+        ),
+    ],
+)
+def test_each_of_two_times_has_its_own_notes(first: list[str], last: list[str], text: str) -> None:
+    ends = [
+        StepTime(**TIME, step_time_low_s=9e-4, step_time_high_s=1.2e-3, place="n = 8", caveats=first),
+        StepTime(**TIME, step_time_low_s=None, step_time_high_s=None, place="n = 64", caveats=last),
+    ]
+    assert row_of(ends, []).text() == text
+
+
+@pytest.mark.parametrize(
+    ("caveats", "text"),
+    [
+        ((BUSY, BUSY), "On a busy machine: CPU takes 1.00 ms per step"),
+        ((BUSY, []), "CPU takes 1.00 ms per step (1 of 2 on a busy machine)"),
+        (([], BUSY), "CPU takes 1.00 ms per step (1 of 2 on a busy machine)"),
+        (([], []), "CPU takes 1.00 ms per step"),
+    ],
+)
+def test_a_busy_machine_is_said_only_of_the_answers_that_it_disturbed(
+    caveats: tuple[list[str], ...], text: str
+) -> None:
+    found = [StepTime(**TIME, step_time_low_s=None, step_time_high_s=None, place="", caveats=each) for each in caveats]
+    assert summed(found) == text
 
 
 @pytest.mark.parametrize(
