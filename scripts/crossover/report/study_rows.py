@@ -50,8 +50,10 @@ class StudyRow:
     """All answers that the row says."""
     further: Sequence[Answer]
     """The first main answer of each other kind, without the fastest configurations."""
+    machines: Sequence[StudyRow]
+    """The rows of the other machines that measured the study."""
     series: int
-    """The number of pairs of series and device with a main answer of the same kind and cost."""
+    """The machine's number of pairs of series and device with a main answer of the same kind and cost."""
     claim: Mapping[str, Any] | None
 
     def sentence(self) -> str:
@@ -102,21 +104,26 @@ def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> Study
     """The row of a study, from its main answers and its claims."""
     first = first_of(main)
     same_kind = [answer for answer in main if answer.kind == first.kind and _cost(answer) == _cost(first)]
-    same_series = [answer for answer in same_kind if _series(answer) == _series(first)]
+    others = () if first.basis() else [*dict.fromkeys(answer.machine for answer in same_kind)][1:]
+    machines = [row_of([answer for answer in same_kind if answer.machine == machine], ()) for machine in others]
+    of_machine = [answer for answer in same_kind if answer.machine not in others]
+    same_series = [answer for answer in of_machine if _series(answer) == _series(first)]
     ends = [answer for answer in same_series if isinstance(answer, StepTime)]
     also = [answer for answer in same_series if isinstance(answer, Asked) and answer is not first]
     best = [answer for answer in main if isinstance(answer, Best) and answer.machine == first.machine]
     tuned = next((answer for answer in best if answer is not first and answer.is_changed_by_tuning()), None)
-    others = [answer for answer in main if answer.kind not in (first.kind, "best")]
-    firsts = {answer.kind: answer for answer in reversed(others)}
+    other_kinds = [answer for answer in main if answer.kind not in (first.kind, "best")]
+    firsts = {answer.kind: answer for answer in reversed(other_kinds)}
+    shown = [answer for answer in (first, *also, tuned, *ends[-1:]) if answer is not None]
     return StudyRow(
         answer=first,
         also=also,
         last=ends[-1] if len(ends) > 1 else None,
         tuned=tuned,
-        shown=[answer for answer in (first, *also, tuned, *ends[-1:]) if answer is not None],
-        further=[answer for answer in others if answer is firsts[answer.kind]],
-        series=len({_series(answer) for answer in same_kind}),
+        shown=[*shown, *(answer for row in machines for answer in row.shown)],
+        further=[answer for answer in other_kinds if answer is firsts[answer.kind]],
+        machines=machines,
+        series=len({_series(answer) for answer in of_machine}),
         claim=_closest_claim(first, claims),
     )
 

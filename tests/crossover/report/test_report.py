@@ -523,6 +523,31 @@ def test_a_report_on_two_machines_compares_them(rows: pd.DataFrame, tmp_path: Pa
     assert re.search(r"over trials, on its own; sentences are corrected for \d+ comparisons.</caption>", beside)
 
 
+def test_each_of_two_machines_without_a_gpu_has_its_line(rows: pd.DataFrame, tmp_path: Path) -> None:
+    timed = rows[(rows["study"] == "widths") & (rows["device"] == "cpu")]
+    slow = timed.assign(step_time_s=2 * timed["step_time_s"])
+    merged = [timed.assign(machine="a"), slow.assign(machine="b")]
+    html = write_page(pd.concat(merged), tmp_path).path.read_text()
+    texts = [html, *((tmp_path / name).read_text() for name in ("summary.txt", "summary.md"))]
+    for machine, first, last in (("a", "100 µs", "8.00 ms"), ("b", "200 µs", "16.0 ms")):
+        line = rf"{machine}: CPU takes {first} per step at 100 neurons \(.*?\), {last} at 8,000 neurons"
+        assert [len(re.findall(line, text)) for text in texts] == [1, 1, 1]
+    assert not any(re.search(r"first of \d", text) for text in texts)
+
+
+def test_a_busy_machine_is_told_of_all_answers_only_if_it_disturbed_all(rows: pd.DataFrame, tmp_path: Path) -> None:
+    timed = rows[(rows["study"] == "widths") & (rows["device"] == "cpu")]
+    flags = [["busy_host"] if size == 100 else [] for size in timed["size"]]
+    busy = [["busy_host"]] * len(timed)
+    series = [timed.assign(batch_size=2, flag_names=flags), timed.assign(batch_size=4, flag_names=busy)]
+    studies = {"widths": study()}
+    write_report(Run(tables_of(pd.concat(series), studies), studies), tmp_path, TEMPLATES)
+    summary = (tmp_path / "summary.md").read_text()
+    assert re.search(r"batch 2: CPU takes 100 µs per step at 100 neurons \(.*; busy machine\), 8.00 ms", summary)
+    assert len(re.findall("batch 4:  ?On a busy machine: CPU takes", summary)) == 2
+    assert summary.count("On a busy machine") == 2
+
+
 @pytest.mark.parametrize(
     ("flagged", "sentence"),
     [

@@ -144,11 +144,26 @@ def test_a_row_has_the_answer_its_interval_the_published_value_and_the_tuned_ans
     ]
     row = row_of([answer(series="resident"), answer(series="as published", crossover=200.0), best()], claims)
     assert row.text() == ("resident: GPU faster above 100 neurons (95 % CI 80 to 120); first of 2 series")
+    assert not row.machines
     assert str(WORDS.published(row)).startswith("published 90 to 110: ")
     of_range = {"claim": claim(published="tested: 90 to 110", verdict="reproduced"), "series": 1}
     assert str(WORDS.published(of_range)) == "tested: 90 to 110: ✓ reproduced"
     assert row.tuned.configurations() == "GPU: one CUDA graph; CPU: 1 core"
     assert row.tuned_text() == "GPU faster above 30 neurons (95 % CI 20 to 40)"
+
+
+def test_each_machine_has_a_row_with_its_own_number_of_series() -> None:
+    of_b = [answer(machine="b", series=f"b, {name}", crossover=200.0) for name in ("resident", "cold")]
+    row = row_of([answer(machine="a", series="a"), *of_b, best(machine="b", series="b, resident")], [])
+    assert (row.text(), row.tuned) == ("a: GPU faster above 100 neurons (95 % CI 80 to 120)", None)
+    (other,) = row.machines
+    assert other.text() == "b, resident: GPU faster above 200 neurons (95 % CI 80 to 120); first of 2 series"
+    assert row.shown == [row.answer, of_b[0]]
+
+
+def test_estimates_for_several_references_share_a_row() -> None:
+    estimates = [Reference(**PLAIN | {"measured_on": "2026-11-23", "machine": name}) for name in ("h100", "h200")]
+    assert not row_of(estimates, []).machines
 
 
 def test_a_summary_lists_the_first_main_answer_of_each_other_kind() -> None:
