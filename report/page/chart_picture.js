@@ -90,9 +90,17 @@
     return high ? [low / 1.3, high * 1.3] : [0.1, 10];
   };
 
+  // The repeats that are drawn at a point of a series, in seconds; empty where its interval is drawn.
+  function dotsOf(series, { row }, view, state) {
+    const shown = state.repeats && !series.elsewhere && view.metric.key === "step_time_s";
+    const times_s = (shown && data.repeats?.[row.place]) || [];
+    return times_s.length > 1 && times_s.length <= MOST_DOTS ? times_s : [];
+  }
+
   function scalesOf(view, state, width, height, room) {
     const marks = state.published ? page.publishedMarks(view) : [];
-    const values = [...view.shown.flatMap((series) => pointsOf(series, view.metric)), ...marks].map(({ value }) => value);
+    const valuesOf = (series) => pointsOf(series, view.metric).flatMap((point) => [point.value, ...dotsOf(series, point, view, state)]);
+    const values = [...view.shown.flatMap(valuesOf), ...marks.map(({ value }) => value)];
     const ys = spread(view.metric.key === "speedup" ? [...values, 1] : values);
     const xs = view.places ? [-0.5, view.places.length - 0.5] : spread(view.sizes);
     const [top, bottom] = [PAD.top, height - PAD.bottom];
@@ -105,7 +113,7 @@
       left, right, top, bottom, yTicks,
       xTicks: view.places ? view.places.map((_, place) => place) : page.logTicks(xs, right - left, wordsOf),
       x: (at) => left + share(at, xs, !view.places) * (right - left),
-      y: (at) => bottom - Math.min(Math.max(share(at, ys, true), 0), 1) * (bottom - top),
+      y: (at) => bottom - share(at, ys, true) * (bottom - top),
       at: (pixel) => {
         const part = (pixel - left) / (right - left);
         return view.places ? Math.round(xs[0] + part * (xs[1] - xs[0])) : xs[0] * (xs[1] / xs[0]) ** part;
@@ -222,21 +230,26 @@
 
   // --- Lines ---
 
+  // An interval's bar; an arrow head where it continues outside the chart.
+  function interval({ at, low, high }, { x, y, top, bottom }) {
+    const [start, end] = [low > 0 ? y(low) : Infinity, y(high)];
+    const heads = `${start > bottom ? "m-6,-6l6,6l6,-6" : ""}M${x(at)},${Math.max(end, top)}${end < top ? "m-6,6l6,-6l6,6" : ""}`;
+    return `M${x(at)},${Math.max(end, top)}V${Math.min(start, bottom)}${heads}`;
+  }
+
   function line(series, look, view, scale, state) {
     const points = pointsOf(series, view.metric);
     const stroke = { stroke: look.colour, fill: "none" };
-    const repeats = ({ row }) => (series.elsewhere || view.metric.key !== "step_time_s" ? [] : data.repeats?.[row.place] ?? []);
-    const dotted = (point) => state.repeats && repeats(point).length > 1 && repeats(point).length <= MOST_DOTS;
-    const barred = points.filter((point) => point.low !== null && point.high !== null && !dotted(point) && (!series.elsewhere || data.elsewhere.estimated));
+    const dots = (point) => dotsOf(series, point, view, state);
+    const barred = points.filter((point) => point.low !== null && point.high !== null && !dots(point).length && (!series.elsewhere || data.elsewhere.estimated));
     const lost = series.points.filter(({ row }) => row.status !== "ok" && !page.pointOf(row, view.metric));
     const path = (view.places ? points : curvePoints(series, view.metric)).map(({ at, value }, rank) => `${rank ? "L" : "M"}${scale.x(at)},${scale.y(value)}`).join("");
     const dot = ({ at, value }) => ({ cx: scale.x(at), cy: scale.y(value) });
     const mark = series.elsewhere ? { r: 2.5, fill: ink("paper") } : { r: 4, fill: look.colour };
     return drawn("g", {},
       ...(view.places ? [] : [drawn("path", { d: path, ...stroke, "stroke-width": 2, "stroke-dasharray": look.dashes })]),
-      ...barred.map(({ at, low, high }) =>
-        drawn("path", { d: `M${scale.x(at)},${scale.y(low)}V${scale.y(high)}`, ...stroke, "stroke-width": 5, opacity: 0.35 })),
-      ...points.filter(dotted).flatMap((point) => repeats(point).map((value) =>
+      ...barred.map((point) => drawn("path", { class: "interval", d: interval(point, scale), ...stroke, "stroke-width": 5, opacity: 0.35 })),
+      ...points.flatMap((point) => dots(point).map((value) =>
         drawn("circle", { ...dot({ at: point.at, value }), r: 2.2, fill: look.colour, opacity: 0.55 }))),
       ...points.map((point) => drawn("circle", { ...dot(point), ...mark, stroke: look.colour })),
       ...lost.map(({ at, row }) => {

@@ -133,6 +133,28 @@ def test_a_significant_size_within_the_interval_of_a_crossover_gives_that_as_rea
     assert reason in readout_at(opened, "near", "100")
 
 
+def test_repeats_far_apart_are_drawn_at_their_values(row: Any, tmp_path: Path, open_page: Open) -> None:
+    """An interval that continues outside the chart ends in an arrow head, drawn with two moves from its end."""
+    times = [
+        row(study="spread", size=size, parameters=size, device=device, trial=trial, step_time_s=1e-3 * ms)
+        for size in (10, 100)
+        for device in ("cpu", "cuda")
+        for trial, ms in enumerate((1, 2, 40) if (size, device) == (100, "cuda") else (1, 1.01, 0.99), 1)
+    ]
+    opened = open_page(write_page(pd.DataFrame(times), tmp_path).path)
+    opened.choose("show", "step_time_s")
+    dots = opened.chart.locator("svg circle[r='2.2']").evaluate_all(
+        "all => all.slice(-3).map((dot) => dot.cy.baseVal.value)"
+    )
+    fastest, slower, slowest = dots
+    assert (fastest - slowest) / (fastest - slower) == pytest.approx(np.log(40) / np.log(2))
+    opened.choose("show", "speedup")
+    heads = opened.chart.locator("svg .interval").evaluate_all(
+        "all => all.map((bar) => bar.getAttribute('d').includes('m'))"
+    )
+    assert heads == [False, True]
+
+
 def test_series_and_metric_can_be_chosen(run: Page, open_page: Open) -> None:
     opened = open_page(run.path)
     opened.choose("line", RESIDENT)
