@@ -114,6 +114,13 @@ def test_the_summary_is_the_accepted_one(page: Page) -> None:
     assert text == golden("summary.md", text)
 
 
+@pytest.mark.parametrize("trials", [1, 2])
+def test_only_a_chart_of_several_trials_has_intervals(row: Row, tmp_path: Path, trials: int) -> None:
+    made = [row(device=device, trial=trial) for device in ("cpu", "cuda") for trial in range(1, trials + 1)]
+    html = write_page(pd.DataFrame(made), tmp_path).path.read_text()
+    assert ("Each interval is 95 % on its own" in html) == (trials > 1)
+
+
 def test_a_number_of_a_claim_stands_beside_the_quantity_that_it_is(row: Row, tmp_path: Path) -> None:
     """The words of a claim may be about another quantity, such as a mean; so may the published value of a row."""
     trials = [
@@ -346,7 +353,7 @@ def test_the_chart_has_the_threads_and_dates_of_its_measurements(
     cpu = rows[rows["device"] == "cpu"]
     starts = ["2026-11-27T23:59:58.500+00:00"] * (len(cpu) - 1) + [last and f"{last}T00:00:04.125+00:00"]
     page = write_page(cpu.assign(threads=1, started_at=starts), tmp_path)
-    assert f"</bdi>, 1 thread; {told}. The interval" in page.path.read_text()
+    assert f"</bdi>, 1 thread; {told}. Each interval" in page.path.read_text()
 
 
 def test_every_caveat_and_reason_has_a_wording() -> None:
