@@ -182,7 +182,8 @@ def check(values: Mapping[str, Any], kind: Callable[..., T], locate: Locator) ->
     path = max(paths, key=len)
     found = [detail for detail, other in zip(details, paths, strict=True) if other == path]
     found = [detail for detail in found if detail["type"] == PROBLEM][:1] or found
-    found = [detail for detail in found if detail["type"] != "too_short"] or found  # as of a list of one wrong value
+    # A list of one wrong value is too short as well.
+    found = [detail for detail in found if detail["type"] != "too_short" or not detail["input"]] or found
     raise UserError(f"{locate(path)}: {_problem(found, path, kind)}")
 
 
@@ -201,8 +202,8 @@ WORDS = {
     "bool_type": "true or false",
     "tuple_type": "a list",
     **dict.fromkeys(("dataclass_type", "dict_type", "mapping_type", "model_type"), "a mapping of keys to values"),
-    "too_short": "at least {min_length} values",
-    "too_long": "at most {max_length} values",
+    "too_short": "a list of {min_length} or more values",
+    "too_long": "a list of up to {max_length} values",
 }
 """What is allowed, by the type of an error whose message by pydantic names a type of Python."""
 

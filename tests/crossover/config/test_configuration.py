@@ -97,7 +97,10 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_without_it_changes_
     ("config", "message"),
     [
         ({"studies": ["mime"]}, "studies: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),
-        ({"studies": []}, "studies: [] is not allowed; allowed: at least 1 values"),
+        ({"studies": []}, "studies: [] is not allowed; allowed: a list of 1 or more values"),
+        ({"devices": []}, "devices: [] is not allowed; allowed: 'auto', or a list of 1 or more values"),
+        ({"reference": []}, "reference: [] is not allowed; allowed: a string of 1 to 2000 characters, without control "),
+        ({"devices": "gpu"}, "devices: 'gpu' is not allowed; allowed: 'auto', or 'cpu', 'cuda', 'mps' or 'xpu', or se"),
         ({"sizes": "16 64"}, "sizes: '16 64' is read as a single name; allowed: one name, or a list such as [16,64]"),
         ({"devices": ["cpu", "gpu"]}, "devices.1: 'gpu' is not allowed; allowed: 'cpu', 'cuda', 'mps' or 'xpu'"),
         ({"devices": ["cpu", "cpu"]}, "devices: ['cpu', 'cpu'] has a repeated value"),
