@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from crossover.config.config_keys import ConfigKeys, Configuration
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.layers import Layer, Locator, check, joined
+from crossover.config.models import read_model
 from crossover.config.options import memory_size
 from crossover.config.studies import ENDS, PRESETS, Effort, Refinement
-from crossover.config.study import Study, effort_of
+from crossover.config.study import Study, StudyFile, effort_of
 from crossover.config.study_files import OF_ONE_STUDY, read_study, study_file, study_names, study_of_model
 from crossover.config.words import HERE
 from crossover.config.workloads import workload_traits
@@ -24,6 +25,9 @@ from crossover.text import listed
 
 OWN_FOLDERS = ("config", "docs", "envs", "profiles", "report", "rules", "scripts", "tests", ".git", ".snakemake")
 """Folders of the workflow itself, in which results are not allowed."""
+
+STUDY_ONLY = {field.name for field in fields(StudyFile)} - {field.name for field in fields(ConfigKeys)}
+"""Keys of a study that are no keys of a config."""
 
 DOUBLINGS = 6
 """Doublings of the trials at a crossover in a run with `minutes`, which the time usually ends before."""
@@ -35,8 +39,12 @@ WIDTH_IN_TIME = 0.05
 def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     """Read and check a config, in which later layers override earlier ones, and its studies; raises UserError."""
     locate = Locator(layers)
-    keys = check(_merged(layers), ConfigKeys, locate)
+    values = _merged(layers)
+    of_study = [key for key in values if key in STUDY_ONLY]
+    keys = check({key: value for key, value in values.items() if key not in of_study}, ConfigKeys, locate)
     _check_of_one_study(keys, locate)
+    for key in of_study:
+        raise UserError(f"{locate((key,))}: {key}: a key of a study; give it to one: {_override(keys, key)}")
     trials_given = keys.trials is not None
     preset, effort, refinement, trials = _with_preset(keys)
     keys = replace(keys, effort={"preset": preset, **asdict(effort), "refinement": asdict(refinement)}, trials=trials)
@@ -120,8 +128,15 @@ def _check_of_one_study(keys: ConfigKeys, locate: Locator) -> None:
         key = "batch_sizes" if given[0] == "batch_size" else given[0]
         raise UserError(
             f"{locate((given[0],))}: {given[0]}: for `model` or one study, but {len(names)} are selected; select one, "
-            f"or give it to a study: overrides={{{names[0]}: {{{key}: ...}}}}"
+            f"or give it to a study: {_override(keys, key)}"
         )
+
+
+def _override(keys: ConfigKeys, key: str) -> str:
+    """The config entry that gives a key to the first study of the run."""
+    axes = tuple(keys.axes or ())
+    name = keys.studies[0] if keys.model is None else read_model(keys.model, Path(), "model", axes).title
+    return f"overrides={{{name}: {{{key}: ...}}}}"
 
 
 def _with_preset(keys: ConfigKeys) -> tuple[str, Effort, Refinement, int]:

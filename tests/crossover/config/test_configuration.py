@@ -99,7 +99,7 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_without_it_changes_
         ({"studies": ["mime"]}, "studies: 'mime' is unknown; allowed: mine (did you mean 'mine'?)"),
         ({"studies": []}, "studies: [] is not allowed; allowed: a list of 1 or more values"),
         ({"devices": []}, "devices: [] is not allowed; allowed: 'auto', or a list of 1 or more values"),
-        ({"reference": []}, "reference: [] is not allowed; allowed: a string of 1 to 2000 characters, without control "),
+        ({"reference": []}, "reference: [] is not allowed; allowed: a string of 1 to 2000 characters, "),
         ({"devices": "gpu"}, "devices: 'gpu' is not allowed; allowed: 'auto', or 'cpu', 'cuda', 'mps' or 'xpu', or se"),
         ({"sizes": "16 64"}, "sizes: '16 64' is read as a single name; allowed: one name, or a list such as [16,64]"),
         ({"devices": ["cpu", "gpu"]}, "devices.1: 'gpu' is not allowed; allowed: 'cpu', 'cuda', 'mps' or 'xpu'"),
@@ -127,6 +127,16 @@ def test_an_invalid_config_is_one_line(folder: Any, config: dict[str, Any], mess
     text = error_line(lambda: folder.read(**config))
     assert text.startswith(f"config.yaml: {message}")
     assert "xpu'?" not in text
+
+
+def test_a_key_of_a_study_is_told_where_to_give_it(folder: Any) -> None:
+    told = "--config: precisions: a key of a study; give it to one: overrides={"
+    assert error_line(lambda: folder.read(entries=["precisions=[bf16]"])) == f"{told}mine: {{precisions: ...}}}}"
+    (folder.path / "my-net.py").write_text("def build(width): return width")
+    entries = ["model=my-net.py:build", "precisions=[bf16]"]
+    assert error_line(lambda: folder.read(entries=entries)) == f"{told}my_net: {{precisions: ...}}}}"
+    given = folder.read(entries=[entries[0], "overrides={my_net: {precisions: [bf16]}}"])
+    assert given.studies[0].precisions == ("bf16",)
 
 
 def test_the_message_names_the_layer_that_set_the_value(folder: Any) -> None:
