@@ -51,6 +51,9 @@ MEMORIES = (dict, list, set, deque, bytearray, np.ndarray, torch.Tensor, Iterato
 STATELESS = (ModuleType, staticmethod, classmethod, type(annotations))
 """Types of objects that have attributes, but keep nothing in them."""
 
+WITHOUT_GPU = re.compile("not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available")
+"""Torch's messages for the use of a GPU where there is none."""
+
 WORKER = "in DataLoader worker process"
 """Text in the message of an error from a DataLoader's worker, which also contains the worker's traceback."""
 WORKER_LINES = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
@@ -92,6 +95,8 @@ def _is_users_file(file: Path) -> bool:
 def _remedy(error: BaseException) -> str | None:
     if isinstance(error, EOFError) or type(error).__name__ == "BdbQuit":
         return "there is no terminal: remove input() and breakpoint()"
+    if WITHOUT_GPU.search(str(error)):
+        return "build on the CPU; Crossover moves the model to each device, and a function gets it as argument `device`"
     if ASSERTED in str(error):
         return ASSERTION
     if SHARED_MEMORY_FULL.search(str(error)):

@@ -52,6 +52,15 @@ def build(tmp_path: Path) -> Build:
     return make
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Torch not compiled with CUDA enabled", "Found no NVIDIA driver on your system.", "No CUDA GPUs are available"],
+)
+def test_a_model_built_on_a_missing_gpu_is_told_to_be_built_on_the_cpu(build: Build, text: str) -> None:
+    line = error_line(lambda: build(f"def build(size):\n    raise AssertionError({text!r})"))
+    assert f"AssertionError: {text}; build on the CPU; Crossover moves the model to each device" in line
+
+
 LINEAR = "def build():\n    return Step(model=nn.Linear(3, 1), inputs=torch.ones(4, 3), {})"
 CLASSES = """
 def build(size, batch_size):
