@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from crossover.config.study import Study, study_of
-from crossover.errors import UserError, one_line_errors
+from crossover.errors import Parser, UserError, one_line_errors
 from crossover.plan import plan_file
 from crossover.reading import UnreadableError, read_json
 from crossover.report.figure_files import write_figures
@@ -31,7 +30,7 @@ TEMPLATES = Path(__file__).parents[1] / "report"
 
 
 def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument(
         "folders",
         nargs="+",

@@ -169,4 +169,5 @@ class Parser(argparse.ArgumentParser):
     """A parser with errors of one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {message}; `{self.prog} --help` lists what is allowed\n")
+        hint = "" if "allowed:" in message else f"; `{self.prog} --help` lists what is allowed"
+        self.exit(2, f"error: {message}{hint}\n")

@@ -12,7 +12,7 @@ import sys
 from decimal import Decimal
 
 from crossover.config.words import BASELINE, DEVICES, HALF, SEVERAL
-from crossover.errors import shown_value
+from crossover.errors import Parser, shown_value
 from crossover.files import relative_path
 from crossover.home import IS_INSTALLED, ROOT
 
@@ -28,10 +28,10 @@ MEMORY_UNITS = {
 MOST_MEMORY_BYTES = 2**60
 
 
-def new_parser(documentation: str | None) -> argparse.ArgumentParser:
+def new_parser(documentation: str | None) -> Parser:
     """A parser whose help shows a script's docstring: the first paragraph before the options, the rest after them."""
     description, _, example = (documentation or "").partition("\n\n")
-    return argparse.ArgumentParser(
+    return Parser(
         description=description,
         epilog=example,
         formatter_class=argparse.RawDescriptionHelpFormatter,

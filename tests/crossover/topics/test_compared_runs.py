@@ -265,9 +265,11 @@ def test_a_duplicate_trial_is_an_error(row: Row, run: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("text", ["5", "-1%", "five", "nan"])
-def test_a_limit_must_be_a_percentage(run: str, copy: str, text: str) -> None:
+def test_a_limit_must_be_a_percentage(run: str, copy: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         compare_runs.main([run, copy, "--fail-on=slower", f"--by={text}"])
+    allowed = "allowed: a share, such as 5% or 0.05, at most 100%"
+    assert capsys.readouterr().err == f"error: argument --by: '{text}' is not allowed; {allowed}\n"
     with pytest.raises(SystemExit, match="2"):
         compare_runs.main([run, copy, "--by=5%"])
 
