@@ -68,6 +68,9 @@ OF_MODEL = ("mode", "data", "check")
 OF_ONE_STUDY = ("mode", "sizes", "batch_sizes", "axes", "protocols", "steps_per_run", "x_axis", "data")
 """Keys of a config that replace those of `model`, or of the only study."""
 
+ONE_BATCH = ": batch_size"
+"""End of the name of the layer in which the config's `batch_size` sets `batch_sizes`."""
+
 
 def read_study(name: str, folder: Path, keys: ConfigKeys, locate: Locator) -> Study:
     """Read and check a study of a config, given by name (below the config folder) or by path; raises UserError."""
@@ -101,8 +104,14 @@ def _of_one_study(keys: ConfigKeys, locate: Locator) -> list[Layer]:
     given = {key: getattr(keys, key) for key in OF_ONE_STUDY}
     layers: list[Layer] = [(locate((key,)), {key: value}) for key, value in given.items() if value is not None]
     if keys.batch_size is not None:
-        layers.append((locate(("batch_size",)), {"batch_sizes": [keys.batch_size]}))
+        layers.append((f"{locate(('batch_size',))}{ONE_BATCH}", {"batch_sizes": [keys.batch_size]}))
     return layers
+
+
+def _named(key: str, locate: Locator) -> str:
+    """The layer that sets a key, and the key: `batch_size` where that sets `batch_sizes`."""
+    layer = locate(key.split("."))
+    return layer if layer.endswith(ONE_BATCH) else f"{layer}: {key}"
 
 
 def study_names(folder: Path) -> list[str]:
@@ -135,9 +144,10 @@ def _check(study: Study, locate: Locator, datasets: Datasets) -> None:
         constants = Locator([(f"{shown_path(workload_module(study.workload))}: constants", {})])
         check(asdict(workload_traits(study.workload)), Traits, constants)
     for problem in _problems(study, datasets):
-        raise UserError(f"{locate(problem.partition(':')[0].split('.'))}: {problem}")
+        key, _, text = problem.partition(":")
+        raise UserError(f"{_named(key, locate)}:{text}")
     axes = ("size", "batch_size", "protocol", "variant")
-    keys = {axis: f"{locate((f'{axis}s',))}: {axis}s" for axis in axes}
+    keys = {axis: _named(f"{axis}s", locate) for axis in axes}
     for point in product(study.sizes, study.batch_sizes, study.protocols, study.variants):
         check_offered(study.workload, dict(zip(keys, point, strict=True)), keys)
     for size in study.sizes:
@@ -180,7 +190,8 @@ def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
         values = {**_defaults_for(model, declared or DEFAULT_SIZES, given), **given}
     file = check(values, StudyFile, locate)
     for problem in _unused(model, given, file):
-        raise UserError(f"{locate((problem.partition(':')[0],))}: {problem}")
+        key, _, text = problem.partition(":")
+        raise UserError(f"{_named(key, locate)}:{text}")
     grid: dict[str, Any] = {"sizes": file.sizes, "batch_sizes": tuple(sorted(file.batch_sizes))}
     if model is not None:
         names = tuple(size for size in file.sizes if isinstance(size, str))

@@ -96,20 +96,20 @@ def test_the_axis_of_a_builder_is_what_it_takes(builders: Any, name: str, entrie
         ("fixed", "x_axis=parameters", "x_axis: parameters, but fixed() has no argument for a size; allowed: cpu_thr"),
         ("batched", "x_axis=size", "x_axis: size, but batched(batch_size) has no argument for a size; allowed: batch_"),
         ("function", "mode=train", "mode: train, but function(n, device) returns the step itself; remove mode"),
-        ("function", "batch_size=4", "batch_sizes: 4, but net.py:function has no argument batch_size; add it"),
+        ("function", "batch_size=4", "batch_size: 4, but net.py:function has no argument batch_size; add it"),
         ("idle", "sizes=[4,8]", "sizes: [4, 8], but idle(n, device) never reads its size; use it, or give one size"),
         ("unused", "batch_size=4", "sizes: [16, 64, 256, 1024], but unused(width) never reads its size; use it, or gi"),
         ("unused_with_batch", "sizes=[4,8]", "sizes: [4, 8], but unused_with_batch(width, batch_size) never reads its"),
         (
             "own",
             "batch_size=7",
-            "batch_sizes: [7], but own(width) builds batches of 20 rows; allowed: [20]; for others, add an argument",
+            "batch_size: [7], but own(width) builds batches of 20 rows; allowed: [20]; for others, add an argument",
         ),
         ("own", "batch_sizes=[1,20,64]", "batch_sizes: [1, 64], but own(width) builds batches of 20 rows; allowed: [2"),
         (
             "ignored",
             "batch_size=7",
-            "batch_sizes: [7], but ignored(width, batch_size) builds batches of 20 rows; allowed: [20]; for others, re",
+            "batch_size: [7], but ignored(width, batch_size) builds batches of 20 rows; allowed: [20]; for others, re",
         ),
         (
             "function",
