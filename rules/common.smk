@@ -154,15 +154,22 @@ def get_trials_of_stages(last):
 def get_rows_before_stage(wildcards):
     """The rows from which a stage is planned: the first grid of the refined studies, and the earlier stages.
 
-    With `minutes`, the first grid is that of all studies, whose trials take a part of the time.
+    With `minutes`, the first grid is that of all studies, whose trials take a part of the time. After the last stage,
+    one more is planned from the rows with repeats.
     """
+    if int(wildcards.stage) > PLAN.last_stage:
+        return get_measured_rows(wildcards)
     _, next_round = get_rounds()
     first = PLAN.refined_trials() if PLAN.minutes is None else PLAN.trials_of_grid
     return next_round or PLAN.rows([*first, *get_trials_of_stages(int(wildcards.stage) - 1)])
 
 
 def get_measured_rows(wildcards):
-    """The rows of the first grid, of all stages, and of the repeats. To plan repeats, only earlier repeats count."""
+    """The rows of the first grid, of all stages, and of the repeats.
+
+    To plan repeats, only earlier repeats count. If there are any, what they change in a crossover may need a further
+    stage, which is planned last.
+    """
     rounds, next_round = get_rounds()
     if next_round:
         stage = get_missing(checkpoints.plan_refinement, stage="1") if PLAN.last_stage else []
@@ -180,6 +187,11 @@ def get_measured_rows(wildcards):
         return Path(checkpoints.plan_repeats.get(repeat=str(repeat), part=part).output.plan)
 
     with one_line_errors():
-        for repeat, trials in planned_repeats(PLAN.repeats, plan_of):
-            rows += PLAN.rows(trials, repeat)
-    return rows
+        repeats = [
+            row
+            for repeat, trials in planned_repeats(PLAN.repeats, plan_of)
+            for row in PLAN.rows(trials, repeat)
+        ]
+    if repeats and PLAN.last_stage and not {"repeat", "stage"} & set(wildcards.keys()):
+        rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage + 1)])
+    return [*rows, *repeats]

@@ -16,7 +16,7 @@ from crossover.config.studies import Refinement
 from crossover.config.study import Study, study_of
 from crossover.errors import logged
 from crossover.machine.turns import computing
-from crossover.plan.stages import write_stage
+from crossover.plan.stages import stages_of, write_stage
 from crossover.tables.frames import in_study_order, of_study
 from crossover.tables.guards import check_environments
 from crossover.tables.reference_files import read_reference
@@ -45,6 +45,8 @@ def plan_refinement(
 ) -> None:
     """Write the trials that a stage adds, and the reason for each series and claim, as JSON.
 
+    A stage after the last one, for what repeats have changed, is as the last one of each study.
+
     With `minutes`, it adds only what fits into the time left, of which some is kept for repeats of disturbed trials.
     """
     rows = collect_rows(paths_to_rows)
@@ -54,12 +56,16 @@ def plan_refinement(
     candidates = {name: study for name, study in studies.items() if study.candidates}
     references = [read_reference(folder) for folder in folders_of_references]
     predicted = pairs_with_references(of_own_grid(measurements, candidates), references, x_axes)
-    requests = plan_stage(measurements, stage, refinements, x_axes, trials, candidates, predicted)
-    requests += trials_of_claims(studies, measurements, stage, refinements, trials)
+    last = {name: stages_of(refinement, trials[name]) for name, refinement in refinements.items()}
+    requests = []
     for name, refinement in refinements.items():
+        own, own_stage = of_study(measurements, name), stage if stage <= max(last.values()) else last[name]
+        of_pairs = [pairing for pairing in predicted if pairing.study == name]
+        requests += plan_stage(own, own_stage, refinements, x_axes, trials, candidates, of_pairs)
+        requests += trials_of_claims({name: studies[name]}, own, own_stage, refinements, trials)
         if "plane" in refinement.pairs:
-            timed = with_costs(of_own_grid(of_study(measurements, name), candidates), None)
-            requests += plan_planes(timed, stage, refinement, trials[name])
+            timed = with_costs(of_own_grid(own, candidates), None)
+            requests += plan_planes(timed, own_stage, refinement, trials[name])
     why = [request.why for request in requests]
     if minutes is None:
         write_stage(path_to_plan, stage, all_trials(requests), why)

@@ -89,3 +89,17 @@ def test_the_rest_is_repeated_only_if_that_helps_a_sample(workflow: WorkflowCopy
     assert len(again) == repeats
     assert ("Repeats did not help: 2 of 3 were disturbed again." in output) is (helps == 1)
     assert workflow.would_run(TARGET, "--config", "trials=3") == Counter()
+
+
+def test_crossovers_that_repeats_change_are_refined_after_them(workflow: WorkflowCopy) -> None:
+    """With disturbed trials, the GPU seems to be far ahead; without, it takes the same time as the CPU."""
+    workflow.config(devices=["cpu", "cuda"], cluster={"check_devices": False}, trials=3)
+    workflow.edit("studies/disc_depth", refinement={"bisections": 0, "first_trials": 1, "extra_trials": 0})
+    disturb(workflow, (2, "cpu", 1, 0), (3, "cpu", 1, 0))
+    workflow.run(TARGET)
+    trials = measured(workflow)
+    assert {trial for _, _, trial, _ in trials[:4]} == {1}
+    assert {*trials[4:6]} == {(2, "cpu", 1, 1), (3, "cpu", 1, 1)}
+    assert sorted(trials[6:]) == [(size, device, n, 0) for size in (2, 3) for device in ("cpu", "cuda") for n in (2, 3)]
+    assert workflow.would_run(TARGET) == Counter()
+    assert len(pd.read_parquet(workflow.path / TARGET)) == 12
