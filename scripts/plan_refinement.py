@@ -59,7 +59,8 @@ def plan_refinement(
     last = {name: stages_of(refinement, trials[name]) for name, refinement in refinements.items()}
     requests = []
     for name, refinement in refinements.items():
-        own, own_stage = of_study(measurements, name), stage if stage <= max(last.values()) else last[name]
+        own = of_study(measurements, name)
+        own_stage = stage if stage <= max(last.values()) else last[name]
         of_pairs = [pairing for pairing in predicted if pairing.study == name]
         requests += plan_stage(own, own_stage, refinements, x_axes, trials, candidates, of_pairs)
         requests += trials_of_claims({name: studies[name]}, own, own_stage, refinements, trials)

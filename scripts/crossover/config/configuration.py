@@ -43,7 +43,8 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     of_study = [key for key in values if key in STUDY_ONLY]
     keys = check({key: value for key, value in values.items() if key not in of_study}, ConfigKeys, locate)
     _check_of_one_study(keys, locate)
-    for key in of_study:
+    if of_study:
+        key = of_study[0]
         raise UserError(f"{locate((key,))}: {key}: a key of a study; give it to one: {_override(keys, key)}")
     trials_given = keys.trials is not None
     preset, effort, refinement, trials = _with_preset(keys)
