@@ -45,7 +45,7 @@ def plan_refinement(
 ) -> None:
     """Write the trials that a stage adds, and the reason for each series and claim, as JSON.
 
-    A stage after the last one, for what repeats have changed, is as the last one of each study.
+    A stage after the last one, for what repeats have changed, is as all of a study's stages after the bisections.
 
     With `minutes`, it adds only what fits into the time left, of which some is kept for repeats of disturbed trials.
     """
@@ -60,13 +60,14 @@ def plan_refinement(
     requests = []
     for name, refinement in refinements.items():
         own = of_study(measurements, name)
-        own_stage = stage if stage <= max(last.values()) else last[name]
         of_pairs = [pairing for pairing in predicted if pairing.study == name]
-        requests += plan_stage(own, own_stage, refinements, x_axes, trials, candidates, of_pairs)
-        requests += trials_of_claims({name: studies[name]}, own, own_stage, refinements, trials)
-        if "plane" in refinement.pairs:
-            timed = with_costs(of_own_grid(own, candidates), None)
-            requests += plan_planes(timed, own_stage, refinement, trials[name])
+        is_further = stage > max(last.values())
+        for own_stage in range(refinement.bisections + 1, last[name] + 1) if is_further else (stage,):
+            requests += plan_stage(own, own_stage, refinements, x_axes, trials, candidates, of_pairs)
+            requests += trials_of_claims({name: studies[name]}, own, own_stage, refinements, trials)
+            if "plane" in refinement.pairs:
+                timed = with_costs(of_own_grid(own, candidates), None)
+                requests += plan_planes(timed, own_stage, refinement, trials[name])
     why = [request.why for request in requests]
     if minutes is None:
         write_stage(path_to_plan, stage, all_trials(requests), why)

@@ -91,10 +91,11 @@ def test_the_rest_is_repeated_only_if_that_helps_a_sample(workflow: WorkflowCopy
     assert workflow.would_run(TARGET, "--config", "trials=3") == Counter()
 
 
-def test_crossovers_that_repeats_change_are_refined_after_them(workflow: WorkflowCopy) -> None:
+@pytest.mark.parametrize("extra_trials", [0, 4])
+def test_crossovers_that_repeats_change_are_refined_after_them(workflow: WorkflowCopy, extra_trials: int) -> None:
     """With disturbed trials, the GPU seems to be far ahead; without, it takes the same time as the CPU."""
     workflow.config(devices=["cpu", "cuda"], cluster={"check_devices": False}, trials=3)
-    workflow.edit("studies/disc_depth", refinement={"bisections": 0, "first_trials": 1, "extra_trials": 0})
+    workflow.edit("studies/disc_depth", refinement={"bisections": 0, "first_trials": 1, "extra_trials": extra_trials})
     disturb(workflow, (2, "cpu", 1, 0), (3, "cpu", 1, 0))
     workflow.run(TARGET)
     trials = measured(workflow)

@@ -230,11 +230,13 @@
 
   // --- Lines ---
 
-  // An interval's bar; an arrow head where it continues outside the chart.
+  // The outline of an interval's bar, 5 px wide; an arrow head of 12 x 8 px where it continues outside the chart.
   function interval({ at, low, high }, { x, y, top, bottom }) {
-    const [start, end] = [low > 0 ? y(low) : Infinity, y(high)];
-    const heads = `${start > bottom ? "m-6,-6l6,6l6,-6" : ""}M${x(at)},${Math.max(end, top)}${end < top ? "m-6,6l6,-6l6,6" : ""}`;
-    return `M${x(at)},${Math.max(end, top)}V${Math.min(start, bottom)}${heads}`;
+    const [start, end, middle] = [low > 0 ? y(low) : Infinity, y(high), x(at)];
+    const [lower, upper] = [start > bottom ? bottom - 8 : start, end < top ? top + 8 : end];
+    const above = end < top ? `h3.5L${middle},${top}L${middle - 6},${upper}h3.5` : "h-5";
+    const below = start > bottom ? `h-3.5L${middle},${bottom}L${middle + 6},${lower}` : "";
+    return `M${middle + 2.5},${lower}V${upper}${above}V${lower}${below}Z`;
   }
 
   function line(series, look, view, scale, state) {
@@ -248,7 +250,7 @@
     const mark = series.elsewhere ? { r: 2.5, fill: ink("paper") } : { r: 4, fill: look.colour };
     return drawn("g", {},
       ...(view.places ? [] : [drawn("path", { d: path, ...stroke, "stroke-width": 2, "stroke-dasharray": look.dashes })]),
-      ...barred.map((point) => drawn("path", { class: "interval", d: interval(point, scale), ...stroke, "stroke-width": 5, opacity: 0.35 })),
+      ...barred.map((point) => drawn("path", { class: "interval", d: interval(point, scale), fill: look.colour, opacity: 0.35 })),
       ...points.flatMap((point) => dots(point).map((value) =>
         drawn("circle", { ...dot({ at: point.at, value }), r: 2.2, fill: look.colour, opacity: 0.55 }))),
       ...points.map((point) => drawn("circle", { ...dot(point), ...mark, stroke: look.colour })),

@@ -97,7 +97,7 @@ def _is_whole(series: Any) -> bool:
             return False
         numbers = all(0 < end < math.inf for region in regions for end in region[:-1])
         return numbers and (not is_plane(series) or (all(map(_has_area, regions)) and _has_rule(series)))
-    except (KeyError, TypeError, ValueError):
+    except (IndexError, KeyError, TypeError, ValueError):
         return False
 
 
@@ -109,10 +109,14 @@ def _has_area(triangle: Sequence[float]) -> bool:
 def _has_rule(plane: Threshold) -> bool:
     """Whether the names of both variables are given, and the rule, if there is one, is whole."""
     first, second = plane.get("arguments", POINT)
-    if (rule := plane.get("rule")) is not None:
-        _c_rule(rule["rule"], first, second)
-        return bool({"text", "of", "wrong", "points", "worst"} <= rule.keys())
-    return all(isinstance(name, str) for name in (first, second))
+    if not (first.isidentifier() and second.isidentifier() and first != second):
+        return False
+    if (rule := plane.get("rule")) is None:
+        return True
+    _c_rule(rule["rule"], first, second)
+    exponents = [rule["rule"][f"{axis}_exponent"] for axis in ("size", "batch")]
+    numbers = [rule["wrong"], rule["points"], rule["worst"], *exponents]
+    return {"text", "of"} <= rule.keys() and all(isinstance(number, int | float) for number in numbers)
 
 
 def _why_nothing_is_decided(thresholds: Sequence[Threshold]) -> str | None:
@@ -185,8 +189,8 @@ def should_use_gpu(
     x = None if x is None else _number(x, "x")
     if not thresholds:
         raise ValueError(
-            f"no thresholds are given: the run compared no devices over sizes; run Snakemake with study {study!r}, and "
-            "read the thresholds.json beside its report"
+            "no thresholds are given: the run compared no devices over sizes; run Snakemake with a study that does, "
+            "and read the thresholds.json beside its report"
         )
     of_study = [series for series in thresholds if series["study"] == study and is_plane(series) == (x is None)]
     if not of_study:
@@ -233,10 +237,12 @@ def should_use_gpu(
 def _study_in(thresholds: Sequence[Threshold], study: str | None) -> str:
     """The study, or without a name the only one; raises ValueError for an unknown one, and TypeError without one."""
     studies = sorted({series["study"] for series in thresholds})
+    if not isinstance(study, str | None):
+        raise TypeError(f"study is {study!r}; allowed: {studies}, or None for the only one")
+    if study is None and len(studies) > 1:
+        raise TypeError(f"study is missing; allowed: {studies}")
     if study is None:
-        if len(studies) != 1:
-            raise TypeError(f"study is missing; allowed: {studies}")
-        return str(studies[0])
+        return studies[0] if studies else ""
     if studies and study not in studies:
         raise ValueError(f"study {study!r} has no thresholds; allowed: {studies}")
     return study
@@ -349,6 +355,7 @@ C_WORDS = (
     "alignas|alignof|asm|auto|bool|case|catch|char|const|const_cast|constexpr|decltype|default|delete|do|double|enum|"
     "explicit|export|extern|false|float|friend|fmax|fmin|goto|inline|int|log|long|mutable|namespace|new|noexcept|"
     "nullptr|operator|private|protected|public|register|regions|restrict|short|signed|sizeof|static|struct|switch|"
+    "concept|consteval|constinit|dynamic_cast|reinterpret_cast|requires|static_assert|static_cast|thread_local|"
     "template|this|throw|true|typedef|typeid|typename|typeof|union|unsigned|using|virtual|void|volatile|"
     "and_eq|bitand|bitor|compl|not_eq|or_eq|xor|xor_eq|EOF|INFINITY|NAN|NULL|_[_A-Z].*"
 )

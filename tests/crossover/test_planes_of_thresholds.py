@@ -254,6 +254,8 @@ def test_a_rule_of_snakemake_asks_for_a_gpu_where_it_pays(file: Path) -> None:
     assert gpu_if(file, size="n", batch_size="b")(wildcards) == 1  # of the only study
     with pytest.raises(ValueError, match="'bth' is not an axis of a series; allowed: size, batch_size"):
         gpu_if(file, "both", size="n", batch_size="b", bth="b")
+    with pytest.raises(TypeError, match=r"study is 50; allowed: \['both'\], or None for the only one"):
+        gpu_if(file, 50)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="gpu_if: default is None; allowed: a number of GPUs"):
         gpu_if(file, "both", "n", default=None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="measured with gpu Brand G1, not Brand X; measure here"):
@@ -329,6 +331,7 @@ def test_headers_of_two_files_have_their_rules_and_go_together(file: Path, tmp_p
         {"triangles": {"gpu": [["16", 1, 64, 1, 16, 8]], "cpu": []}},
         {"triangles": {"gpu": [], "cpu": []}, "rule": {"x": 1}},
         {"triangles": {"gpu": [], "cpu": []}, "arguments": ["m"]},
+        {"triangles": {"gpu": [], "cpu": []}, "arguments": ["m", "m"]},
         {"study": None},
         {"triangles": {}},
         {"triangles": None},
