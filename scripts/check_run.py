@@ -42,6 +42,7 @@ from crossover.tables.reference_files import facts_of, read_reference
 from crossover.tables.roof_files import read_roofs_of
 from crossover.tables.rows import collect_rows, read_trials
 from crossover.tables.run_tables import TABLES
+from crossover.text import with_noun
 from crossover.topics.analysis import analyse
 
 MEASUREMENTS = "measurements.parquet"
@@ -57,8 +58,7 @@ def main(arguments: list[str]) -> int:
     wrong = [finding for finding in findings if finding.is_wrong]
     for finding in findings:
         print(f"{'' if finding.is_wrong else 'Note: '}{options.folder / finding.file}: {finding.what}")
-    count = f"{len(wrong)} finding{'s' if len(wrong) > 1 else ''}"
-    print(f"{options.folder}: {count if wrong else 'valid'}")
+    print(f"{options.folder}: {with_noun(len(wrong), 'finding') if wrong else 'valid'}")
     if options.json:
         content = {"version": 1, "valid": not wrong, "findings": [asdict(finding) for finding in findings]}
         with atomic_path(options.json) as temporary:

@@ -14,6 +14,7 @@ from crossover.reading import check_readable
 from crossover.tables.columns import Measurement
 from crossover.tables.rows import disturbed_trials, joined, latest_repeats, read_rows
 from crossover.tables.trial_times import TrialTimes
+from crossover.text import with_noun
 
 snakemake: Any  # injected by Snakemake
 
@@ -45,7 +46,7 @@ def plan_repeats(
         ends_s = accumulate(times.cost_s(cell) for cell, _, _ in trials)
         fitting = [trial for trial, end_s in zip(trials, ends_s, strict=True) if end_s <= times.left_s(minutes)]
         if lacking := len(trials) - len(fitting):
-            note = f"No time is left to measure {lacking} disturbed trial{'' if lacking == 1 else 's'} again."
+            note = f"No time is left to measure {with_noun(lacking, 'disturbed trial')} again."
         trials = fitting
     planned: dict[Cell, list[int]] = defaultdict(list)
     for cell, trial, _ in trials:

@@ -123,6 +123,15 @@ def small_text(value: float) -> str:
     return f"{float(mantissa):g} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
 
+def with_noun(count: int, noun: str) -> str:
+    """A number of things: 1 trial, 2,000 trials, 3 searches."""
+    return f"{count:,} {noun if count == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    return f"{noun}{'es' if noun.endswith('ch') else 's'}"
+
+
 def cores_text(count: float, unit: str = "core") -> str:
     """A number of cores: 1 core, 5.6 cores, 16 cores."""
     words = f"{count:.2g}" if count < 9.95 else f"{count:,.0f}"

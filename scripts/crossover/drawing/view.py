@@ -38,6 +38,7 @@ from crossover.tables.frames import (
 )
 from crossover.tables.labels import axis_label, device_label, name_by, short_name, side_word, varying
 from crossover.tables.run_tables import RunTables
+from crossover.text import with_noun
 
 NOTE_LETTERS = 70
 
@@ -112,7 +113,7 @@ class StudyView:
         if run is None:
             return "time per step"
         count, unit = (run.epochs, "epoch") if isinstance(run, Epochs) else (run, "step")
-        return f"time for {count:,} {unit}{'' if count == 1 else 's'} in s\n(measured step time × steps)"
+        return f"time for {with_noun(count, unit)} in s\n(measured step time × steps)"
 
     def x_label(self) -> str:
         return axis_label({**first_row(self.cells), "x_axis": self.x_axis})

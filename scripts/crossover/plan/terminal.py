@@ -17,6 +17,7 @@ from crossover.errors import STOPPED, UserError
 from crossover.machine.turns import WAITING
 from crossover.plan.stages import REST, path_of_row, planned_trials
 from crossover.reading import read_json
+from crossover.text import plural, with_noun
 
 MEASURING = {"measure_cell": "trial", "train_model": "training", "find_largest_batch": "search"}
 """The rules that measure, and what one of their jobs is called."""
@@ -96,15 +97,7 @@ def failure_words(
 
 def _jobs_text(jobs: Mapping[str, int]) -> str:
     counts = ", ".join(f"{rule} {count}" for rule, count in jobs.items())
-    return f"{_with_noun(sum(jobs.values()), 'job')} ({counts})"
-
-
-def _with_noun(count: int, noun: str) -> str:
-    return f"{count:,} {noun if count == 1 else _plural(noun)}"
-
-
-def _plural(noun: str) -> str:
-    return f"{noun}{'es' if noun.endswith('ch') else 's'}"
+    return f"{with_noun(sum(jobs.values()), 'job')} ({counts})"
 
 
 def cut_paths(record: logging.LogRecord) -> bool:
@@ -195,7 +188,7 @@ class Progress(logging.Handler):
             self.planned = Counter({names[rule]: count for rule, count in facts["stats"].items() if rule in names})
             missing = self._missing() if self.planned["plan_round"] or self.planned["plan_refinement"] else ()
             self.planned["measure_cell"] = max(self.planned["measure_cell"], len(missing))
-            rounds = f" in {_with_noun(len({*missing}), 'round')}" if self.planned["plan_round"] else ""
+            rounds = f" in {with_noun(len({*missing}), 'round')}" if self.planned["plan_round"] else ""
             roofs = "the peak rates" if self.planned["probe_roofs"] else ""
             trials = self._counted(self._trials())
             if words := " and ".join(filter(None, [trials and trials + rounds, roofs])):
@@ -239,7 +232,7 @@ class Progress(logging.Handler):
         if added:
             self._added += added
             self._last_step = -1
-        words = ADDING[rule].format(_with_noun(added, "trial")) if added else None
+        words = ADDING[rule].format(with_noun(added, "trial")) if added else None
         if said := " ".join(filter(None, (words, _note_of(plan)))):
             self._say(said)
 
@@ -280,7 +273,7 @@ class Progress(logging.Handler):
 
     def _counted(self, jobs: int) -> str:
         names = [name for rule, name in MEASURING.items() if self.planned[rule]] or ["trial"]
-        return f"{jobs:,} {' and '.join(name if jobs == 1 else _plural(name) for name in names)}" if jobs else ""
+        return f"{jobs:,} {' and '.join(name if jobs == 1 else plural(name) for name in names)}" if jobs else ""
 
     def _more(self) -> str:
         refines = self.planned["plan_refinement"] > self.finished["plan_refinement"]

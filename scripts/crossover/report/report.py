@@ -39,6 +39,7 @@ from crossover.tables.labels import machine_side, name_by, side_word, varying
 from crossover.tables.reference_files import facts_of
 from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, SPLIT
 from crossover.tables.run_tables import REPORT_FILES, TABLE_NAMES, RunTables
+from crossover.text import with_noun
 from crossover.topics.answer import Answer
 from crossover.topics.answers import by_relevance, read_answers
 from crossover.topics.bottlenecks.answers import Bottleneck
@@ -125,7 +126,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
     common = _common_caveats(answers, trust)
     answers = [replace(answer, told=common) for answer in answers]
     counts = {answer.study: answer.corrected_for for answer in answers}
-    together = {study: f"{count} comparison{'s' if count > 1 else ''}" for study, count in counts.items()}
+    together = {study: with_noun(count, "comparison") for study, count in counts.items()}
     shown = [(study, kind) for study, kind in figures_of(tables, run.studies) if not FIGURES[kind].is_in_chart]
     drawn = draw_run(tables, run.studies, shown, run.currency)
     figures = [picture_of(study, kind, pictures["svg"].decode(), together) for study, kind, pictures in drawn]

@@ -25,7 +25,7 @@ from crossover.drawing.view import Kind, StudyView
 from crossover.tables.frames import records, rows_with
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
 from crossover.tables.registry import CELL_AXES, METHODS
-from crossover.text import number_text, seconds_text
+from crossover.text import number_text, seconds_text, with_noun
 
 ROW_IN = 0.33
 NAME_LETTERS = 34
@@ -72,7 +72,7 @@ def _draw_cell(axes: Axes, rows: list[dict[str, Any]], published: list[dict[str,
         axes.errorbar([latency_s], [height], xerr=deviation_s, fmt="D", color=PUBLISHED_COLOUR, capsize=3)
         _write(axes, height, _with_deviation(latency_s, deviation_s), PUBLISHED_COLOUR)
     log_ticks(axes.xaxis, SECONDS)
-    passes = f"{correct['trials']} trial{'' if correct['trials'] == 1 else 's'}, {correct['samples']:,} passes"
+    passes = f"{with_noun(correct['trials'], 'trial')}, {correct['samples']:,} passes"
     axes.set_xlabel(f"latency of a pass ({passes})")
 
 

@@ -12,7 +12,7 @@ from crossover.config.words import BASELINE, DEVICES
 from crossover.tables.frames import at_common_points, device_name_of, first_row, on_all_cores
 from crossover.tables.labels import NAMED_AXES, device_label, name_by, varying
 from crossover.tables.registry import MEMORY_PARTS
-from crossover.text import bytes_text, percent_text
+from crossover.text import bytes_text, percent_text, with_noun
 from crossover.topics.answer import Answer
 
 SETTINGS = ["variant", "precision", "execution"]
@@ -45,7 +45,7 @@ class Memory(Answer):
         return self.lost, (self.peak_bytes or 0) / self.capacity_bytes if self.capacity_bytes else 0
 
     def sentence(self) -> str:
-        cells = f"{self.lost} cell{'s' if self.lost != 1 else ''}"
+        cells = with_noun(self.lost, "cell")
         about = {
             "limit": f" is a limit: {cells} ran out of it, the smallest at {self.lost_place}",
             "nearly_full": " is nearly full",
