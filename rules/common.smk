@@ -179,7 +179,7 @@ def get_measured_rows(wildcards):
             *next_round,
             *stage,
         ]
-    rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage)])
+    of_stages = get_trials_of_stages(PLAN.last_stage)
 
     def plan_of(repeat, part):
         if (str(repeat), part) == (wildcards.get("repeat"), wildcards.get("part")):
@@ -193,5 +193,5 @@ def get_measured_rows(wildcards):
             for row in PLAN.rows(trials, repeat)
         ]
     if repeats and PLAN.last_stage and not {"repeat", "stage"} & set(wildcards.keys()):
-        rows = PLAN.rows([*PLAN.trials_of_grid, *get_trials_of_stages(PLAN.last_stage + 1)])
-    return [*rows, *repeats]
+        of_stages = get_trials_of_stages(PLAN.last_stage + 1)
+    return [*PLAN.rows([*PLAN.trials_of_grid, *of_stages]), *repeats]

@@ -57,11 +57,10 @@ def plan_refinement(
     references = [read_reference(folder) for folder in folders_of_references]
     predicted = pairs_with_references(of_own_grid(measurements, candidates), references, x_axes)
     last = {name: stages_of(refinement, trials[name]) for name, refinement in refinements.items()}
-    requests = []
+    is_further, requests = stage > max(last.values()), []
     for name, refinement in refinements.items():
         own = of_study(measurements, name)
         of_pairs = [pairing for pairing in predicted if pairing.study == name]
-        is_further = stage > max(last.values())
         for own_stage in range(refinement.bisections + 1, last[name] + 1) if is_further else (stage,):
             requests += plan_stage(own, own_stage, refinements, x_axes, trials, candidates, of_pairs)
             requests += trials_of_claims({name: studies[name]}, own, own_stage, refinements, trials)

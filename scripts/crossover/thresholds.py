@@ -101,9 +101,22 @@ def _is_whole(series: Any) -> bool:
         return False
 
 
+Place = tuple[float, float]
+
+
+def _corners(numbers: Sequence[float]) -> list[Place]:
+    """The places, on logarithms, of sizes and batch sizes in turn."""
+    logs = [*map(math.log, numbers)]
+    return [*zip(logs[::2], logs[1::2], strict=True)]
+
+
+def _turn(start: Place, end: Place, place: Place) -> float:
+    """Twice the area of a triangle, with the sign of the side of the edge on which the place lies."""
+    return (end[0] - start[0]) * (place[1] - start[1]) - (end[1] - start[1]) * (place[0] - start[0])
+
+
 def _has_area(triangle: Sequence[float]) -> bool:
-    ax, ay, bx, by, cx, cy = map(math.log, triangle[:6])
-    return abs((bx - ax) * (cy - ay) - (by - ay) * (cx - ax)) > TOLERANCE
+    return abs(_turn(*_corners(triangle[:6]))) > TOLERANCE
 
 
 def _has_rule(plane: Threshold) -> bool:
@@ -266,15 +279,11 @@ def _faster_at(plane: Threshold, point: Sequence[float], default: bool | None) -
     """The answer in a certified region, whose edges belong to it."""
     if not all(0 < value < math.inf for value in point):
         return default
-    x, y = map(math.log, point)
+    (place,) = _corners(point)
     for name, triangles in plane["triangles"].items():
         for triangle in triangles:
-            logs = [*map(math.log, triangle)]
-            corners = [*zip(logs[::2], logs[1::2], strict=True)]
-            turns = [
-                (bx - ax) * (y - ay) - (by - ay) * (x - ax)
-                for (ax, ay), (bx, by) in zip(corners, [*corners[1:], corners[0]], strict=True)
-            ]
+            corners = _corners(triangle)
+            turns = [_turn(*edge, place) for edge in zip(corners, [*corners[1:], corners[0]], strict=True)]
             if min(turns) >= -TOLERANCE or max(turns) <= TOLERANCE:
                 return bool(name == "gpu")
     return default

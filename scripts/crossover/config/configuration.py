@@ -12,7 +12,6 @@ from typing import Any
 from crossover.config.config_keys import ConfigKeys, Configuration
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.layers import Layer, Locator, check, joined
-from crossover.config.models import read_model
 from crossover.config.options import memory_size
 from crossover.config.studies import ENDS, PRESETS, Effort, Refinement
 from crossover.config.study import Study, StudyFile, effort_of
@@ -45,7 +44,7 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     _check_of_one_study(keys, locate)
     if of_study:
         key = of_study[0]
-        raise UserError(f"{locate((key,))}: {key}: a key of a study; give it to one: {_override(keys, key)}")
+        raise UserError(f"{locate((key,))}: {key}: a key of a study; give it to one: {_override(keys, key, locate)}")
     trials_given = keys.trials is not None
     preset, effort, refinement, trials = _with_preset(keys)
     keys = replace(keys, effort={"preset": preset, **asdict(effort), "refinement": asdict(refinement)}, trials=trials)
@@ -129,14 +128,13 @@ def _check_of_one_study(keys: ConfigKeys, locate: Locator) -> None:
         key = "batch_sizes" if given[0] == "batch_size" else given[0]
         raise UserError(
             f"{locate((given[0],))}: {given[0]}: for `model` or one study, but {len(names)} are selected; select one, "
-            f"or give it to a study: {_override(keys, key)}"
+            f"or give it to a study: {_override(keys, key, locate)}"
         )
 
 
-def _override(keys: ConfigKeys, key: str) -> str:
+def _override(keys: ConfigKeys, key: str, locate: Locator) -> str:
     """The config entry that gives a key to the first study of the run."""
-    axes = tuple(keys.axes or ())
-    name = keys.studies[0] if keys.model is None else read_model(keys.model, Path(), "model", axes).title
+    name = keys.studies[0] if keys.model is None else study_of_model(keys, locate).name
     return f"overrides={{{name}: {{{key}: ...}}}}"
 
 

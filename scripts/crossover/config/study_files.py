@@ -114,6 +114,12 @@ def _named(key: str, locate: Locator) -> str:
     return layer if layer.endswith(ONE_BATCH) else f"{layer}: {key}"
 
 
+def _error(problem: str, locate: Locator) -> UserError:
+    """The error for a problem that begins with its key."""
+    key, _, text = problem.partition(":")
+    return UserError(f"{_named(key, locate)}:{text}")
+
+
 def study_names(folder: Path) -> list[str]:
     """Names of the studies in the working directory's config folder and in `folder`, the workflow's."""
     return sorted({path.stem for studies in (OWN_STUDIES, folder / "studies") for path in studies.glob("*.yaml")})
@@ -144,8 +150,7 @@ def _check(study: Study, locate: Locator, datasets: Datasets) -> None:
         constants = Locator([(f"{shown_path(workload_module(study.workload))}: constants", {})])
         check(asdict(workload_traits(study.workload)), Traits, constants)
     for problem in _problems(study, datasets):
-        key, _, text = problem.partition(":")
-        raise UserError(f"{_named(key, locate)}:{text}")
+        raise _error(problem, locate)
     axes = ("size", "batch_size", "protocol", "variant")
     keys = {axis: _named(f"{axis}s", locate) for axis in axes}
     for point in product(study.sizes, study.batch_sizes, study.protocols, study.variants):
@@ -190,8 +195,7 @@ def _complete(name: str, layers: Sequence[Layer], folder: Path) -> Study:
         values = {**_defaults_for(model, declared or DEFAULT_SIZES, given), **given}
     file = check(values, StudyFile, locate)
     for problem in _unused(model, given, file):
-        key, _, text = problem.partition(":")
-        raise UserError(f"{_named(key, locate)}:{text}")
+        raise _error(problem, locate)
     grid: dict[str, Any] = {"sizes": file.sizes, "batch_sizes": tuple(sorted(file.batch_sizes))}
     if model is not None:
         names = tuple(size for size in file.sizes if isinstance(size, str))

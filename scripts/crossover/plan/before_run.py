@@ -125,14 +125,14 @@ def check_executor(configuration: Configuration, machine: Machine, local: bool) 
             "--jobs: counts the jobs of a cluster, but these run here; give --cores, or a cluster's profile"
         )
     named, threads, cpus = configuration.keys.cluster.classes, configuration.keys.cpu_threads, len(usable_cpus())
-    if local and threads != "auto" and threads > cpus:
-        raise UserError(
-            f"cpu_threads: {threads}, but jobs on this machine may use {cpus} CPUs; allowed: auto, 1 to {cpus}"
-        )
     if local and named:
         raise UserError(
             f"cluster.classes: {', '.join(named)} are classes of a cluster's nodes, but the jobs would "
             "run here; send them there with a profile, such as --profile profiles/slurm, or set cluster.classes to null"
+        )
+    if local and threads != "auto" and threads > cpus:
+        raise UserError(
+            f"cpu_threads: {threads}, but jobs on this machine may use {cpus} CPUs; allowed: auto, 1 to {cpus}"
         )
     if local or machine.nodes is not None:
         return
