@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import active_children
 from typing import Any
 
@@ -43,7 +44,7 @@ from crossover.measurement.user.repeats import (
     LEAST_S,
     VANISHED,
     Spent,
-    is_doubtful,
+    differ_by,
     may_compile,
     spent,
     used_up,
@@ -247,16 +248,7 @@ class FunctionTask(Task):
         assert run is not None
         if kind := used_up(run):
             raise InvalidError(f"{shown}: its step reads an iterator ({kind}) that its first call uses up; {ADVICE}")
-        least_s = LEAST_S[VANISHED]
-        may_be_new_code = is_doubtful(firsts, laters, LEAST_CONFIRMED_S, least_s)
-        may_be_chance = may_be_new_code or is_doubtful(firsts, laters, least_s, CHANCE_S)
-        if may_be_chance and not may_compile(run) and not active_children():
-            firsts, laters = [], []
-            with threadpool_limits(1):
-                for _ in range(CONFIRMATIONS):
-                    self._first_results(device, firsts, laters)
-            least_s = LEAST_CONFIRMED_S if may_be_new_code else least_s
-        return self._judged(firsts, laters, least_s)
+        return self._judged(firsts, laters, partial(self._first_results, device), LEAST_CONFIRMED_S)
 
     def _compared_anew(self, device: str, laters: list[Spent]) -> tuple[str | None, str | None]:
         """The same as `_changed` and `_unrepeated` for first calls whose modules have just been imported."""
@@ -272,14 +264,37 @@ class FunctionTask(Task):
                 is_alike = seed > 0 and difference(results, first, self.user_step.tolerance) is None
                 first = results
                 reasons += [reason, self._changed(first, self.user_step, LATER) if is_alike else None]
-        complete = not compiles and len(firsts) == 2
-        return next(filter(None, reasons), None), self._judged(firsts, laters) if complete else None
 
-    def _judged(self, firsts: list[Spent], laters: list[Spent], least_s: float = LEAST_S[VANISHED]) -> str | None:
-        """The verdict on the times of first and later calls; raises InvalidError if later ones do not do the work."""
+        def again(firsts: list[Spent], laters: list[Spent]) -> None:
+            with imported_anew():
+                self._first_results(device, firsts, laters)
+
+        changed, complete = next(filter(None, reasons), None), not compiles and len(firsts) == 2
+        return changed, self._judged(firsts, laters, again, LEAST_S[VANISHED]) if complete else None
+
+    def _judged(
+        self,
+        firsts: list[Spent],
+        laters: list[Spent],
+        again: Callable[[list[Spent], list[Spent]], object],
+        least_confirmed_s: float,
+    ) -> str | None:
+        """The verdict on the times of first and later calls; raises InvalidError if later ones do not do the work.
+
+        Where they may differ by chance, `again` adds further ones, all on one thread.
+        """
         if active_children():  # their work, which is no CPU time of this process, cannot be compared
             return None
-        wrong, unchecked = verdict(firsts, laters, may_compile(self.user_step.run), least_s)
+        compiles, least_s = may_compile(self.user_step.run), LEAST_S[VANISHED]
+        is_little = differ_by(firsts, laters, VANISHED, least_confirmed_s, least_s)
+        may_be_chance = any(differ_by(firsts, laters, ratio, least, CHANCE_S) for ratio, least in LEAST_S.items())
+        if (is_little or may_be_chance) and not compiles:
+            firsts, laters = [], []
+            with threadpool_limits(1):
+                for _ in range(CONFIRMATIONS):
+                    again(firsts, laters)
+            least_s = least_confirmed_s if is_little else least_s
+        wrong, unchecked = verdict(firsts, laters, compiles, least_s)
         if wrong:
             raise InvalidError(f"{self.builder.model.shown}: {wrong}")
         return unchecked

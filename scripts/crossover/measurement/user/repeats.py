@@ -39,7 +39,10 @@ LEAST_CONFIRMED_S = 20e-6
 """The same for VANISHED after CONFIRMATIONS, in which all code has run before."""
 
 CONFIRMATIONS = 3
-"""Number of further first calls on new data, on one thread, where two differ by less than LEAST_S or CHANCE_S."""
+"""Number of further first calls on new data, on one thread, where two differ by less than LEAST_S or CHANCE_S.
+
+With more threads, a first call also wakes them and fills the memory of each.
+"""
 
 CHANCE_S = 0.1
 """Least difference in CPU time that cannot be chance: threads spin while they wait for one whose core others use."""
@@ -70,9 +73,9 @@ class Spent(NamedTuple):
     cpu_s: float
     """CPU time of this process, which does not count waiting, such as for new worker processes."""
     wall_s: float
-    """Wall-clock time, less the time for which threads of this process waited for a core; 0 if unknown, since these
-    waited for longer together.
-    """
+    """Wall-clock time."""
+    queued_s: float = 0.0
+    """Time for which threads of this process waited for a core, summed over the threads."""
 
 
 def spent(
@@ -88,7 +91,7 @@ def spent(
         start_wall_ns, start_ns = wall_ns(), cpu_ns()
         call()
         took_ns, passed_ns = cpu_ns() - start_ns, wall_ns() - start_wall_ns
-        return Spent(took_ns * 1e-9, max(0, passed_ns - (queued_ns() - start_queued_ns)) * 1e-9)
+        return Spent(took_ns * 1e-9, passed_ns * 1e-9, (queued_ns() - start_queued_ns) * 1e-9)
     finally:
         if was_enabled:
             gc.enable()
@@ -112,9 +115,11 @@ def verdict(
     """Reasons why a step is invalid, or why it is not checked, from first calls and calls after many.
 
     The least of each counts. A first call that compiles is not told from one that alone works. Wall-clock time makes no
-    step invalid, since other processes lengthen it. `least_s` is the least difference in CPU time that counts.
+    step invalid, since other processes lengthen it: from that of first calls, all time that a thread waited for a core
+    is taken. `least_s` is the least difference in CPU time that counts.
     """
-    (first, first_wall), (later, later_wall) = map(_least, (firsts, laters))
+    first, later = _least_cpu_s(firsts), _least_cpu_s(laters)
+    first_wall, later_wall = min(call.wall_s - call.queued_s for call in firsts), min(call.wall_s for call in laters)
     times = f"a call on new data takes {first:.2g} s of CPU time, after many calls {later:.2g} s"
     if first > VANISHED * later and first - later > least_s:
         if may_compile:
@@ -122,7 +127,7 @@ def verdict(
         return f"only its first call does the work: {times}; {ADVICE}", None
     if first > SHRUNK * later and first - later > LEAST_S[SHRUNK]:
         return None, f"{times}: perhaps its first call leaves less work to the later ones; {ADVICE}"
-    if 0 < VANISHED * later_wall < first_wall and first_wall - later_wall > LEAST_WAIT_S:
+    if first_wall > VANISHED * later_wall and first_wall - later_wall > LEAST_WAIT_S:
         return None, (
             f"a call on new data takes {first_wall:.2g} s, after many calls {later_wall:.2g} s, and little of it is "
             "CPU time: perhaps only its first call waits, such as for a file, a network or a sleep, or other processes "
@@ -131,14 +136,14 @@ def verdict(
     return None, None
 
 
-def is_doubtful(firsts: Sequence[Spent], laters: Sequence[Spent], least_s: float, most_s: float) -> bool:
-    """True if first calls do more, by a difference in CPU time that may have other causes."""
-    first, later = _least(firsts).cpu_s, _least(laters).cpu_s
-    return first > VANISHED * later and least_s < first - later <= most_s
+def differ_by(firsts: Sequence[Spent], laters: Sequence[Spent], ratio: float, least_s: float, most_s: float) -> bool:
+    """True if first calls take over `ratio` times the CPU time of calls after many, by `least_s` to `most_s` more."""
+    first, later = _least_cpu_s(firsts), _least_cpu_s(laters)
+    return first > ratio * later and least_s < first - later <= most_s
 
 
-def _least(calls: Sequence[Spent]) -> Spent:
-    return Spent(min(call.cpu_s for call in calls), min(call.wall_s for call in calls))
+def _least_cpu_s(calls: Sequence[Spent]) -> float:
+    return min(call.cpu_s for call in calls)
 
 
 def may_compile(run: Any) -> bool:

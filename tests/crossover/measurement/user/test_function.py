@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent, indent
 from types import SimpleNamespace
@@ -373,6 +374,40 @@ def test_a_little_work_of_the_first_call_is_confirmed(work: SimpleNamespace, tmp
     assert work.done_us == 149 * (1 + 2 + repeats.CONFIRMATIONS)
 
 
+def one_thread(work: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From `threadpool_limits` on, `woken(n)` takes no time; before, it takes that of `do(n)`, as the wake of threads."""
+
+    @contextmanager
+    def limits(threads: int) -> Iterator[None]:
+        assert threads == 1
+        work.woken = lambda _n: 0
+        yield
+        work.woken = work.do
+
+    work.woken = work.do
+    monkeypatch.setattr(function_module, "threadpool_limits", limits)
+
+
+FIRST_WAKES = "done = []\nreturn lambda: 1 + 0 * bool(done or done.append(fake_work.woken(9_000)))"
+
+
+def test_threads_that_the_first_call_wakes_are_none_of_its_work(
+    work: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one_thread(work, monkeypatch)
+    for later in ("", " + 0 * fake_work.do(2_000)"):  # over 10 times, and over 3
+        task = worn(tmp_path, FIRST_WAKES + later)
+        assert task.check() == CheckResult()
+
+
+def test_work_of_the_first_call_on_one_thread_as_well_is_none_of_waking(
+    work: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one_thread(work, monkeypatch)
+    answer = worn(tmp_path, FIRST_WAKES.replace("woken", "do") + " + 0 * fake_work.do(1_000)").check()
+    assert "perhaps its first call leaves less work to the later ones" in str(answer.unchecked)
+
+
 @pytest.mark.parametrize(
     ("first_s", "later_s", "invalid", "unchecked"),
     [
@@ -395,16 +430,18 @@ def test_the_ratio_of_the_least_times_decides(
 @pytest.mark.parametrize(
     ("first_s", "later_s", "unchecked"),
     [
-        ([0.2, 0.3], [1e-4, 1.0], True),
-        ([0.2, 1e-3], [1e-4], False),  # one of two was delayed
-        ([0.2], [0.0], False),  # unknown
-        ([0.2], [0.1], False),
+        ([(0.2, 0.0), (0.3, 0.0)], [(1e-4, 0.0), (1.0, 0.0)], True),
+        ([(0.2, 0.0), (1e-3, 0.0)], [(1e-4, 0.0)], False),  # one of two was delayed
+        ([(0.2, 0.0)], [(0.1, 0.0)], False),
+        ([(0.2, 0.19)], [(1e-4, 0.0)], True),  # 0.01 s at least
+        ([(0.2, 0.3)], [(1e-4, 0.0)], False),  # more threads than one waited for a core
+        ([(0.04, 0.0)], [(0.035, 0.0348)], False),
     ],
 )
 def test_waiting_is_judged_by_the_least_wall_clock_time(
-    first_s: list[float], later_s: list[float], unchecked: bool
+    first_s: list[tuple[float, float]], later_s: list[tuple[float, float]], unchecked: bool
 ) -> None:
-    firsts, laters = ([repeats.Spent(1e-6, wall_s) for wall_s in times_s] for times_s in (first_s, later_s))
+    firsts, laters = ([repeats.Spent(1e-6, *both_s) for both_s in times_s] for times_s in (first_s, later_s))
     wrong, doubt = repeats.verdict(firsts, laters, may_compile=False)
     assert (wrong, doubt is not None) == (None, unchecked)
 
@@ -413,7 +450,7 @@ def test_a_call_is_timed_by_both_clocks() -> None:
     cpu_ns, wall_ns = iter([5, 8]), iter([100, 150])
     queued_ns = iter([7, 27])  # other processes used the core for 20 ns
     took = repeats.spent(lambda: None, cpu_ns.__next__, wall_ns.__next__, queued_ns.__next__)
-    assert took == pytest.approx((3e-9, 30e-9))
+    assert took == pytest.approx((3e-9, 50e-9, 20e-9))
 
 
 @pytest.mark.parametrize(("busy_s", "waits_s"), [(0.0, 0.01), (0.095, 0.1), (9.0, 0.5)])
