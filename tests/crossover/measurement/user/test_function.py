@@ -375,7 +375,7 @@ def test_a_little_work_of_the_first_call_is_confirmed(work: SimpleNamespace, tmp
 
 
 def one_thread(work: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From `threadpool_limits` on, `woken(n)` takes no time; before, it takes that of `do(n)`, as the wake of threads."""
+    """Under `threadpool_limits`, `woken(n)` takes no time, as the waking of threads; else it takes that of `do(n)`."""
 
     @contextmanager
     def limits(threads: int) -> Iterator[None]:
