@@ -64,6 +64,9 @@ LOG_S = 0.5
 STEPS = 20
 """About how many times the time left is shown during a run."""
 
+LEAST_TOLD_S = 60
+"""Duration of trials from which the time left is told before the first of STEPS; the first trial is slow to import."""
+
 
 def duration_words(seconds: float) -> str:
     """Format a time left: 'less than a minute', 'about 3 min', 'about 1 h 20 min'."""
@@ -292,9 +295,11 @@ class Progress(logging.Handler):
             self._say(f"{words}{lost}{self._more()}.")
         elif done and self._began is not None and (step := STEPS * done // planned) > self._last_step:
             self._last_step = step
-            seconds = left * (self._clock() - self._began) / done
+            took = self._clock() - self._began
+            is_known = step or took >= LEAST_TOLD_S
+            remains = f"; {duration_words(left * took / done)} left" if is_known else ""
             waits = f"; trials take turns with {self._holder}" if self._holder else ""
-            self._say(f"{words}; {duration_words(seconds)} left{self._more()}{waits}.")
+            self._say(f"{words}{remains}{self._more()}{waits}.")
 
 
 def _added_trials(plan: Path) -> int | None:

@@ -317,6 +317,13 @@ def test_a_long_run_reports_progress_twenty_times() -> None:
     assert [*told[:2], told[-1]] == ["Measured 1 of 1,000", "Measured 50 of 1,000", "Measured 1,000 of 1,000"]
 
 
+@pytest.mark.parametrize(("seconds", "left"), [(59, ""), (60, "; about 10 h 39 min left")])
+def test_a_first_trial_of_many_tells_the_time_left_if_it_is_long(seconds: float, left: str) -> None:
+    run = Run(measure_cell=640)
+    run.job(1, seconds=seconds)
+    assert run.said[-1] == f"Measured 1 of 640 trials{left}."
+
+
 def test_the_command_of_a_failed_job_is_only_in_the_log_file() -> None:
     failed = record(event=LogEvent.JOB_ERROR, shellcmd="python3 measure_cell.py")
     assert WithoutCommand(logging.Formatter("%(event)s %(shellcmd)s")).format(failed) == f"{LogEvent.JOB_ERROR} None"
