@@ -97,14 +97,25 @@ class Encoder(nn.Module):
 
 
 def encoder(width, batch_size):
-    """22, 109 and 334 million parameters at widths of 384, 768 and 1024."""
+    """22, 109 and 334 million parameters at widths of 384, 768 and 1024; a step of several batches of two sentences."""
     layers = {384: 6, 768: 12, 1024: 24}.get(width, 2)
     tokens = torch.randint(VOCABULARY, (batch_size, TOKENS))
-    return Encoder(layers, width), tokens, torch.arange(batch_size)
+    model, matches = Encoder(layers, width), torch.arange(batch_size) % 2
+    return Step(model=model, inputs=tokens, targets=matches, run=accumulated)
+
+
+def accumulated(model, tokens, targets, optimizer):
+    optimizer.zero_grad()
+    for sentences, matches in zip(tokens.split(2), targets.split(2), strict=True):
+        nn.functional.cross_entropy(model(sentences), matches).backward()
+    optimizer.step()
 
 
 def int8(features, batch_size, device, variant="fp16"):
-    """A linear layer in fp16 or bf16, with weights in int8 that each step converts to fp16, or products in int8."""
+    """A linear layer in fp16 or bf16, with weights in int8 that each step converts to fp16, or products in int8.
+
+    `int8_packed` is torch's own product with weights in int8, with the batch in bf16.
+    """
     weights, batch = torch.randn(features, features), torch.randn(batch_size, features)
     weights, batch = weights.to(device, torch.float16), batch.to(device, torch.float16)
     scale = weights.abs().amax(1) / 127
@@ -121,11 +132,16 @@ def int8(features, batch_size, device, variant="fp16"):
         padded = torch.cat([rounded, padding]) if len(padding) else rounded
         return (torch._int_mm(padded, quantised.T)[:batch_size] * scales.float() * scale.float()).half()
 
+    in_bf16, scale_in_bf16 = batch.bfloat16(), scale.bfloat16()
+
+    def packed():
+        return torch._weight_int8pack_mm(in_bf16, quantised, scale_in_bf16)
+
     def plain(dtype):
         first, second = batch.to(dtype), weights.to(dtype)
         return lambda: first @ second.T
 
     plain_types = {"fp16": torch.float16, "bf16": torch.bfloat16}
-    quantised_steps = {"int8_weights": weight_only, "int8_dynamic": dynamic}
+    quantised_steps = {"int8_weights": weight_only, "int8_dynamic": dynamic, "int8_packed": packed}
     run = plain(plain_types[variant]) if variant in plain_types else quantised_steps[variant]
     return Step(run=run, samples=batch_size)
