@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
+from keyword import iskeyword
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ TOLERANCE = 1e-12
 """So that rounding does not leave a gap between two regions."""
 AXES = ("machine", "size", "batch_size", "cpu", *WORD_AXES, *GPU_AXES)
 KEYS = {"study", *AXES, "gpu_measured_elsewhere", "single_trial", "smallest", "largest", "lost", "ranges"}
+KEYS |= {"unit", "trials", "torch_version"}
 
 HARDWARE = ("cpu", "physical_cores", "gpu", "torch_version", "gpu_driver_version")
 
@@ -75,11 +77,11 @@ def read_thresholds(path: str | PathLike[str], **hardware: str | int) -> list[Th
     if unknown := [name for name in hardware if name not in HARDWARE]:
         raise TypeError(f"{unknown[0]!r} is no hardware or version of a file; allowed: {', '.join(HARDWARE)}")
     for name, value in hardware.items():
-        measured = sorted({str(series.get(name)) for series in thresholds})
+        measured = sorted({repr(series.get(name)) for series in thresholds})
         thresholds = [series for series in thresholds if series.get(name) == value]
         if not thresholds:
             raise ValueError(
-                f"{path}: measured with {name} {', '.join(measured) or 'unknown'}, not {value}; measure here, which "
+                f"{path}: measured with {name} {', '.join(measured) or 'unknown'}, not {value!r}; measure here, which "
                 "takes five minutes: crossover calibrate FILE.py:FUNCTION --minutes 5"
             )
     if reason := _why_nothing_is_decided(thresholds):
@@ -95,9 +97,9 @@ def _is_whole(series: Any) -> bool:
         regions = regions_of(series)
         if not all(len(region) == (7 if is_plane(series) else 3) for region in regions):
             return False
-        numbers = all(0 < end < math.inf for region in regions for end in region[:-1])
+        numbers = all(math.isfinite(end) and end > 0 for region in regions for end in region[:-1])
         return numbers and (not is_plane(series) or (all(map(_has_area, regions)) and _has_rule(series)))
-    except (IndexError, KeyError, TypeError, ValueError):
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
         return False
 
 
@@ -120,16 +122,18 @@ def _has_area(triangle: Sequence[float]) -> bool:
 
 
 def _has_rule(plane: Threshold) -> bool:
-    """Whether the names of both variables are given, and the rule, if there is one, is whole."""
+    """Whether both variables have names that a function's arguments may have, and the rule, if any, is whole."""
     first, second = plane.get("arguments", POINT)
-    if not (first.isidentifier() and second.isidentifier() and first != second):
+    is_named = all(name.isidentifier() and not iskeyword(name) and name not in RESERVED for name in (first, second))
+    if not is_named or first == second:
         return False
     if (rule := plane.get("rule")) is None:
         return True
     _c_rule(rule["rule"], first, second)
     exponents = [rule["rule"][f"{axis}_exponent"] for axis in ("size", "batch")]
-    numbers = [rule["wrong"], rule["points"], rule["worst"], *exponents]
-    return {"text", "of"} <= rule.keys() and all(isinstance(number, int | float) for number in numbers)
+    ends = [end for ends in rule["rule"]["by_batch"] or [[rule["rule"]["least"]]] for end in ends if end is not None]
+    numbers = [rule["wrong"], rule["points"], rule["worst"], *exponents, *ends]
+    return {"text", "of"} <= rule.keys() and all(map(math.isfinite, numbers))
 
 
 def _why_nothing_is_decided(thresholds: Sequence[Threshold]) -> str | None:
@@ -298,8 +302,8 @@ def gpu_if(
     wildcards, or functions of its wildcards. The hardware on which the jobs run goes to `read_thresholds`, which
     refuses a file of another, and the other arguments to `should_use_gpu`.
     """
-    if not isinstance(default, int):
-        raise TypeError(f"gpu_if: default is {default!r}; allowed: a number of GPUs")
+    if type(default) is not int or default < 0:
+        raise ValueError(f"gpu_if: default is {default!r}; allowed: a number of GPUs, such as 0 or 1")
     thresholds = read_thresholds(path, **{name: options.pop(name) for name in HARDWARE if name in options})
     names = _names_of(thresholds, _study_in(thresholds, study))
     any_point = dict.fromkeys(options.keys() & names.keys(), 1.0)
@@ -325,7 +329,9 @@ def gpu_if(
 
 C_HEADER = """\
 /* Made from {path}. Each function returns 1 where the GPU is faster, 0 where the CPU is, and -1 where the measurement
-   gives no answer. Measured on {hardware}. */
+   gives no answer. Measured on {hardware}.
+   Compile without -ffast-math, with which NaN would get an answer. Headers included together need files of different
+   names, which are part of their functions' names. */
 #ifndef CROSSOVER_{digest}_H
 #define CROSSOVER_{digest}_H
 #include <math.h>
@@ -359,16 +365,6 @@ static inline int crossover_in_plane(double size, double batch_size, const doubl
 {functions}
 #endif
 """
-
-C_WORDS = (
-    "alignas|alignof|asm|auto|bool|case|catch|char|const|const_cast|constexpr|decltype|default|delete|do|double|enum|"
-    "explicit|export|extern|false|float|friend|fmax|fmin|goto|inline|int|log|long|mutable|namespace|new|noexcept|"
-    "nullptr|operator|private|protected|public|register|regions|restrict|short|signed|sizeof|static|struct|switch|"
-    "concept|consteval|constinit|dynamic_cast|reinterpret_cast|requires|static_assert|static_cast|thread_local|"
-    "template|this|throw|true|typedef|typeid|typename|typeof|union|unsigned|using|virtual|void|volatile|"
-    "and_eq|bitand|bitor|compl|not_eq|or_eq|xor|xor_eq|EOF|INFINITY|NAN|NULL|_[_A-Z].*"
-)
-"""Names of arguments in Python that an argument of C_FUNCTION cannot have, in C or C++."""
 
 C_FUNCTION = """
 /* {about} */
@@ -411,10 +407,10 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
         named = {axis: argument for argument, axis in _names_of(thresholds, series["study"]).items()}
         of = ", ".join([series["study"], *(f"{named.get(axis, axis)} {series[axis]}" for axis in varied)])
         second = f" and {arguments[1].replace('_', ' ')}" if is_plane(series) else ""
-        about = f"{of}: {series['unit']}{second}, {series['trials']} trials or more".replace("*/", "* /")
-        arguments = [f"{argument}_" if re.fullmatch(C_WORDS, argument) else argument for argument in arguments]
+        about = f"{of}: {series['unit']}{second}, {series['trials']} trials or more"
+        arguments = [f"arg_{argument}" for argument in arguments]  # unlike any keyword or macro
         function = C_FUNCTION.format(
-            about=about,
+            about=_in_comment(about),
             name=name,
             arguments=_declared(arguments),
             columns=len(regions[0]),
@@ -424,11 +420,12 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
         )
         functions.append(function)
         if rule := series.get("rule"):
-            names_of_rule = ["parameters" if rule["of"] == "parameters" else arguments[0], arguments[1]]
+            names_of_rule = ["arg_parameters" if rule["of"] == "parameters" else arguments[0], arguments[1]]
             functions.append(
                 C_RULE.format(
-                    about=about,
-                    **{key: rule[key] for key in ("text", "wrong", "points")},
+                    about=_in_comment(about),
+                    text=_in_comment(rule["text"]),
+                    **{key: rule[key] for key in ("wrong", "points")},
                     cost=f", at most {rule['worst']:.3g}x slower there" if rule["wrong"] else "",
                     name=name,
                     arguments=_declared(names_of_rule),
@@ -436,10 +433,18 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
                     body=_c_rule(rule["rule"], *names_of_rule),
                 )
             )
-    on = sorted({f"{series['cpu']} and {series['gpu']}, torch {series['torch_version']}" for series in thresholds})
-    head = {"path": path.replace("*/", "* /"), "hardware": "; ".join(on).replace("*/", "* /")}
+    on = {
+        f"{' and '.join(str(series[side]) for side in ('cpu', 'gpu') if series[side])}, torch {series['torch_version']}"
+        for series in thresholds
+    }
+    head = {"path": _in_comment(path), "hardware": _in_comment("; ".join(sorted(on)))}
     digest = hashlib.sha256("".join(functions).encode()).hexdigest()[:12].upper()
     return C_HEADER.format(**head, digest=digest, functions="".join(functions), tolerance=TOLERANCE)
+
+
+def _in_comment(text: Any) -> str:
+    """Text that neither begins nor ends a comment of C."""
+    return str(text).replace("*", "x")
 
 
 def _declared(arguments: Sequence[str]) -> str:

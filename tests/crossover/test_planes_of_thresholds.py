@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -180,16 +181,31 @@ def test_programs_may_ask_by_the_names_of_the_arguments(named: RunTables, tmp_pa
     assert gpu_if(file, "both", m="n", k="b")(SimpleNamespace(n="1024", b="64")) == 1
     header = c_header(thresholds, file.name)
     assert (
-        "/* both: m and k, 3 trials or more */\nstatic inline int crossover_t_both_plane(double m, double k) {"
-        in header
+        "/* both: m and k, 3 trials or more */\n"
+        "static inline int crossover_t_both_plane(double arg_m, double arg_k) {" in header
     )
     assert "/* both, k 8: m, 3 trials or more */" in header
 
 
-def test_an_argument_that_c_does_not_allow_is_changed_in_the_header(named: RunTables) -> None:
-    thresholds = thresholds_of(named, "today")["thresholds"]
-    thresholds[-1]["arguments"] = ["long", "regions"]
-    assert "crossover_t_both_plane(double long_, double regions_) {" in c_header(thresholds, "t.json")
+def build(folder: Path) -> None:
+    """Compile main.c of a folder as C++, and then as C to the program `main`."""
+    warnings = ["-Wall", "-Wextra", "-Werror", "main.c", "-o", "main", "-lm"]
+    for compiler in (["c++", "-x", "c++", "-std=gnu++20"], ["cc", "-std=gnu99"]):
+        subprocess.run([*compiler, *warnings], cwd=folder, check=True)
+
+
+has_compilers = pytest.mark.skipif(not (shutil.which("cc") and shutil.which("c++")), reason="no C and C++ compilers")
+
+
+@has_compilers
+def test_any_name_and_unit_compiles_as_c_and_cpp(named: RunTables, tmp_path: Path) -> None:
+    plane = thresholds_of(named, "today")["thresholds"][-1] | {"cpu": "*/ C", "unit": "*/ int x; /*"}
+    plane["rule"] |= {"text": "*/ int y; /*"}
+    pairs = [("long", "regions"), ("linux", "M_PI"), ("wchar_t", "char8_t"), ("co_await", "crossover_in_plane")]
+    pairs += [("log", "log_"), ("double", "fmin")]
+    changed = [plane | {"study": f"s{number}", "arguments": pair} for number, pair in enumerate(pairs)]
+    (tmp_path / "main.c").write_text(c_header(changed, "some/*/t.json") + "int main(void) { return 0; }\n")
+    build(tmp_path)
 
 
 def test_a_plane_counts_as_one_comparison_of_its_study(tables: RunTables) -> None:
@@ -235,10 +251,10 @@ def test_one_side_with_an_exception_gets_no_rule(row: Callable[..., dict[str, An
 
 def test_the_file_is_for_the_hardware_that_it_names(file: Path) -> None:
     assert read_thresholds(file, gpu="Brand G1", cpu="Brand C1", torch_version="2.13.0")
-    with pytest.raises(ValueError, match="measured with gpu Brand G1, not Brand X; measure here, which takes five min"):
+    with pytest.raises(ValueError, match="measured with gpu 'Brand G1', not 'Brand X'; measure here, which"):
         read_thresholds(file, gpu="Brand X")
-    with pytest.raises(ValueError, match="measured with physical_cores None, not 64; measure here"):
-        read_thresholds(file, physical_cores=64)
+    with pytest.raises(ValueError, match="measured with physical_cores None, not '64'; measure here"):
+        read_thresholds(file, physical_cores="64")
     with pytest.raises(TypeError, match="'colour' is no hardware or version of a file; allowed: cpu, physical_cores"):
         read_thresholds(file, colour="red")
 
@@ -256,9 +272,10 @@ def test_a_rule_of_snakemake_asks_for_a_gpu_where_it_pays(file: Path) -> None:
         gpu_if(file, "both", size="n", batch_size="b", bth="b")
     with pytest.raises(TypeError, match=r"study is 50; allowed: \['both'\], or None for the only one"):
         gpu_if(file, 50)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="gpu_if: default is None; allowed: a number of GPUs"):
-        gpu_if(file, "both", "n", default=None)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="measured with gpu Brand G1, not Brand X; measure here"):
+    for default in (None, -3, 0.5, True):
+        with pytest.raises(ValueError, match=f"gpu_if: default is {default}; allowed: a number of GPUs"):
+            gpu_if(file, "both", "n", default=default)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="measured with gpu 'Brand G1', not 'Brand X'; measure here"):
         gpu_if(file, "both", "n", batch_size=8, gpu="Brand X")
 
 
@@ -274,7 +291,7 @@ def test_a_workflow_uses_it(file: Path, tmp_path: Path) -> None:
     assert [(tmp_path / f"{n}.txt").read_text() for n in (16, 1024)] == ["0\n", "1\n"]
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@has_compilers
 def test_the_c_header_gives_the_same_answers(file: Path, tmp_path: Path) -> None:
     thresholds = read_thresholds(file)
     (tmp_path / "thresholds.h").write_text(c_header(thresholds, file.name))
@@ -285,8 +302,7 @@ def test_the_c_header_gives_the_same_answers(file: Path, tmp_path: Path) -> None
         f"int main(void) {{ int found[] = {{{calls}, crossover_both_8(1024), crossover_both_8(99999)}};\n"
         'for (unsigned i = 0; i < sizeof found / sizeof *found; i++) printf("%d ", found[i]);\nreturn 0; }\n'
     )
-    build = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "main.c", "-o", "main", "-lm"]
-    subprocess.run(build, cwd=tmp_path, check=True)
+    build(tmp_path)
     output = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
     assert [int(word) for word in output.split()] == [*map(int, INSIDE.values()), *[-1] * len(OUTSIDE), 1, -1]
     assert "Brand C1 and Brand G1, torch 2.13.0" in (tmp_path / "thresholds.h").read_text()
@@ -301,7 +317,7 @@ RULES = [
 ]
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@has_compilers
 def test_headers_of_two_files_have_their_rules_and_go_together(file: Path, tmp_path: Path) -> None:
     """The headers of files with other names have functions of other names."""
     (series,) = (series for series in read_thresholds(file) if "triangles" in series)
@@ -316,7 +332,7 @@ def test_headers_of_two_files_have_their_rules_and_go_together(file: Path, tmp_p
     calls += f", {names[0]}(-1, 2) == -1, {names[0]}(NAN, 2) == -1"
     text += f"int main(void) {{ int found[] = {{{calls}}};\nfor (int i = 0; i < {len(RULES) * len(points) + 2}; i++) "
     (tmp_path / "main.c").write_text(text + 'printf("%d", found[i]);\nreturn 0; }\n')
-    subprocess.run(["cc", "-std=c99", "-Wall", "-Werror", "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
+    build(tmp_path)
     output = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
     expected = [wins for rule in RULES for wins in rule.chooses(np.array(points)).tolist()]
     assert [digit == "1" for digit in output] == [*expected, True, True]
@@ -332,6 +348,10 @@ def test_headers_of_two_files_have_their_rules_and_go_together(file: Path, tmp_p
         {"triangles": {"gpu": [], "cpu": []}, "rule": {"x": 1}},
         {"triangles": {"gpu": [], "cpu": []}, "arguments": ["m"]},
         {"triangles": {"gpu": [], "cpu": []}, "arguments": ["m", "m"]},
+        {"triangles": {"gpu": [], "cpu": []}, "arguments": ["m", "if"]},
+        {"triangles": {"gpu": [], "cpu": []}, "arguments": ["default", "k"]},
+        {"triangles": {"gpu": [], "cpu": []}, "arguments": ["m", 7]},
+        {"triangles": {"gpu": [[10**400, 1, 64, 1, 16, 8]], "cpu": []}},
         {"study": None},
         {"triangles": {}},
         {"triangles": None},
@@ -346,6 +366,29 @@ def test_a_damaged_file_is_refused(file: Path, tmp_path: Path, change: dict[str,
         read_thresholds(tmp_path / "t.json")
     with pytest.raises(FileNotFoundError, match=r"none\.json: no such file; copy thresholds\.json from the results"):
         read_thresholds(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"size_exponent": math.nan},
+        {"batch_exponent": math.inf},
+        {"least": math.nan},
+        {"least": math.inf},
+        {"by_batch": [[1, None], [8, math.inf]]},
+    ],
+)
+def test_a_rule_with_a_number_that_is_not_finite_is_damaged(file: Path, tmp_path: Path, change: dict[str, Any]) -> None:
+    content = json.loads(file.read_text())
+    content["thresholds"][-1]["rule"]["rule"] |= change
+    (tmp_path / "t.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"t\.json: thresholds are incomplete; copy thresholds.json"):
+        read_thresholds(tmp_path / "t.json")
+
+
+def test_a_header_names_the_hardware_that_was_measured(tables: RunTables) -> None:
+    thresholds = [series | {"gpu": None, "device": None} for series in thresholds_of(tables, "today")["thresholds"]]
+    assert "Measured on Brand C1, torch 2.13.0." in c_header(thresholds, "a.json")
 
 
 def test_a_header_without_an_answer_has_no_function() -> None:
