@@ -157,6 +157,8 @@ def test_the_answers_of_a_function_with_two_sizes_have_their_names(named: RunTab
     assert {answer.series for answer in crossovers} >= {"k = 8", "m = 64"}
     (over_k,) = [answer.text() for answer in crossovers if answer.series == "m = 64"]
     assert over_k.startswith("m = 64: GPU faster above k = ")
+    (over_k,) = [answer.text() for answer in crossovers if answer.series == "m = 1,024"]
+    assert over_k.startswith("m = 1,024: GPU faster at every k measured, ")
 
 
 def test_programs_may_ask_by_the_names_of_the_arguments(named: RunTables, tmp_path: Path) -> None:

@@ -301,9 +301,12 @@ def _defaults_for(model: Model, sizes: Sequence[int | str], given: Mapping[str, 
     x_axis = str(given.get("x_axis") or defaults["x_axis"])
     if x_axis == CPU_THREADS:
         defaults["cpu_threads"] = [1, HALF]
+    asked = QUESTIONS.get(x_axis, QUESTIONS["size"])
+    if model.axes:
+        asked = QUESTIONS["size"].replace("size", listed(model.axes))
     return {
         "title": f"{model.title}, a {'function' if model.is_function else 'model'} of your own",
-        "question": f"{QUESTIONS.get('size' if model.batch_name else x_axis, QUESTIONS['size'])} for {model.title}?",
+        "question": f"{asked} for {model.title}?",
         "workload": OWN,
         **defaults,
         **({"precisions": [AS_WRITTEN]} if model.is_function else {}),

@@ -22,7 +22,7 @@ from crossover.config.words import BASELINE, CPU_THREADS, GPUS, HERE, X_AXES, is
 from crossover.drawing.style import PALETTE, PUBLISHED_COLOURS, SPLIT_COLOURS, published_look, side_look
 from crossover.drawing.view import published_series, published_table, with_places
 from crossover.tables.frames import headline_rows, of_study, records, rows_with
-from crossover.tables.labels import axis_label, device_label, product_family, side_word
+from crossover.tables.labels import axis_label, device_label, product_family, side_word, size_titles
 from crossover.tables.registry import CELL_AXES, SPLIT, SUMMARIES, Column
 from crossover.tables.run_tables import RunTables
 from crossover.text import SINGULAR
@@ -45,6 +45,7 @@ def page_data(studies: Mapping[str, Study], tables: RunTables) -> str:
     has_named_machines = bool((cells["machine"] != HERE).any())
     elsewhere = tables.cells_elsewhere
     devices = pd.concat([cells["device"], elsewhere["device"]]).unique()
+    titles = size_titles(cells)
     data = {
         "count": len(cells),
         # A link to a cell consists of these axes.
@@ -66,7 +67,7 @@ def page_data(studies: Mapping[str, Study], tables: RunTables) -> str:
         "columns": [
             {
                 "key": name,
-                "title": column.title_of(name),
+                "title": titles.get(name, column.title_of(name)),
                 "unit": column.shown_unit,
                 "factor": column.factor,
                 "doc": column.doc,

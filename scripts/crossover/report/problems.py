@@ -15,7 +15,7 @@ from crossover.tables.frames import records
 from crossover.tables.labels import batch_words, device_label, varying
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
-from crossover.text import listed, spaced
+from crossover.text import listed, spaced, with_unit
 
 FLAGGED = "flagged"
 
@@ -93,8 +93,8 @@ def _cells_label(group: Sequence[Mapping[str, Any]], axes: Collection[str]) -> s
     names = [values["workload"][0]] if "workload" not in axes else []
     labels = list(dict.fromkeys(filter(pd.notna, (loss.get("size_label") for loss in group))))
     size_name = next(filter(pd.notna, (loss.get("size_name") for loss in group)), None)
-    unit = f" {size_name or workload_traits(names[0]).size_name}" if names else ""
-    words = [_listed(labels) if labels else f"{_listed(sorted(values['size']))}{unit}"]
+    sizes = _listed(labels) if labels else _listed(sorted(values["size"]))
+    words = [with_unit(sizes, size_name or workload_traits(names[0]).size_name) if names and not labels else sizes]
     for axis in CELL_AXES:
         if axis in axes and axis not in ("study", "size", "device") and values[axis]:
             text = _listed(sorted(values[axis]) if axis == "batch_size" else values[axis])

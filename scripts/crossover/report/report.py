@@ -35,7 +35,7 @@ from crossover.report.study_rows import first_of, has_crossover, main_answers, r
 from crossover.report.templates import environment_of
 from crossover.report.thresholds import thresholds_of
 from crossover.tables.frames import records, with_x_axes
-from crossover.tables.labels import machine_side, name_by, side_word, varying
+from crossover.tables.labels import machine_side, name_by, side_word, size_titles, varying
 from crossover.tables.reference_files import facts_of
 from crossover.tables.registry import CELL_AXES, QUALITY_METRICS, SERIES_AXES, SPLIT
 from crossover.tables.run_tables import REPORT_FILES, TABLE_NAMES, RunTables
@@ -142,6 +142,7 @@ def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:
         "fullest": [answer for answer in answers if answer.kind == "memory" and answer.main],
         "trust": trust,
         "cells": records(tables.cells),
+        "size_titles": size_titles(tables.cells),
         "varied_axes": varying(tables.cells, ["variant", "execution"]),
         "without_data": int((tables.claims["verdict"] == NO_DATA).sum()),
         "raised": {flag: FLAGS[flag] for flag in flags},

@@ -118,6 +118,14 @@ def batch_words(text: str, row: Mapping[str, Any]) -> str:
     return with_unit(text, name) if name else f"batch {text}"
 
 
+def size_titles(cells: pd.DataFrame) -> dict[str, str]:
+    """The titles of the columns `size` and `batch_size`: a function's own names if all cells have these two."""
+    axes = ("size", "batch_size")
+    names = cells[["size_name", "batch_name"]].drop_duplicates()
+    is_named = len(names) == 1 and bool(names.notna().all(axis=None))
+    return dict(zip(axes, names.iloc[0] if is_named else [CELLS[axis].title_of(axis) for axis in axes], strict=True))
+
+
 def _batch_name(row: Mapping[str, Any]) -> str | None:
     name = row.get("batch_name")
     return None if pd.isna(name) else str(name)

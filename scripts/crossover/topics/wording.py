@@ -102,12 +102,13 @@ def off_text(ratio: float) -> str:
 
 
 def point_of(unit: str) -> str:
-    """What a point on an axis is called: size, batch size or number of cores."""
-    return {"samples per batch": "batch size", "CPU cores": "number of cores"}.get(unit, "size")
+    """What a point on an axis is called: size, batch size, number of cores, or a letter that names the size."""
+    name = unit if len(unit) == 1 else "size"
+    return {"samples per batch": "batch size", "CPU cores": "number of cores"}.get(unit, name)
 
 
 def points_of(unit: str) -> str:
-    return point_of(unit).replace("number", "numbers") if unit == "CPU cores" else f"{point_of(unit)}s"
+    return {"samples per batch": "batch sizes", "CPU cores": "numbers of cores"}.get(unit, "sizes")
 
 
 def capitalised(text: str) -> str:

@@ -213,6 +213,8 @@ class TestStudies:
         of_file = folder.study(
             workload=..., sizes=..., batch_sizes=..., model="net.py:build", axes=yaml.safe_load(axes)
         )
+        names = " and ".join(yaml.safe_load(axes))
+        assert of_command_line.question == f"At which {names} does the GPU overtake the CPU for net?"
         for study in (of_command_line, of_file):
             model = study.user_model
             assert (study.sizes, study.batch_sizes, study.x_axis) == ((8, 64), (1, 2), "size")

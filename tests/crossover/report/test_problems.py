@@ -45,6 +45,9 @@ def test_cells_are_named_by_the_axes_that_their_study_varies(row: Row) -> None:
     rows[-1] |= {"batch_name": "k"}
     (entry,) = problems(rows)
     assert entry["cells"] == "CPU: 4 linear layers, k = 2,000, fp16"
+    rows[-1] |= {"size_name": "m"}
+    (entry,) = problems(rows)
+    assert entry["cells"] == "CPU: m = 4, k = 2,000, fp16"
 
 
 def test_a_flag_has_its_own_remedy_and_counts_trials(row: Row) -> None:

@@ -310,6 +310,14 @@ def test_rows_of_the_printed_table_of_cells_differ_in_more_than_their_times(row:
         assert printed.count(f"<td>fp32</td><td>{variant}</td><td>{execution}</td>") == 1
 
 
+def test_the_tables_of_cells_have_the_names_of_two_sizes(row: Row, tmp_path: Path) -> None:
+    text = write_page(pd.DataFrame([row(size_name="m", batch_name="k")]), tmp_path).path.read_text()
+    printed = text.partition("<caption>All cells.</caption>")[2]
+    for key, title in (("size", "m"), ("batch_size", "k")):
+        assert f'<th scope="col">{title}</th>' in printed
+        assert f'"key":"{key}","title":"{title}"' in text
+
+
 def test_the_files_to_copy_to_a_machine_with_a_gpu_are_named() -> None:
     words: Any = environment_of(TEMPLATES).get_template("words.j2").module
     there = {"files": ["/nets/net.py"], "at_their_path": ["/data/rows.csv"], "uses_checkout": True}

@@ -5,7 +5,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossover.tables.labels import axis_label, device_label, machine_side, name_by, short_name, side_word, varying
+from crossover.tables.labels import (
+    axis_label,
+    device_label,
+    machine_side,
+    name_by,
+    short_name,
+    side_word,
+    size_titles,
+    varying,
+)
 
 LINE: dict[str, Any] = {
     "machine": "h200",
@@ -48,6 +57,13 @@ def test_a_second_size_of_a_function_has_its_own_name(batch_name: str | None, na
     assert name_by(row, ["batch_size"]) == name
     assert axis_label({**row, "x_axis": "batch_size"}) == unit
     assert axis_label({**row, "x_axis": "size"}) == "m"
+
+
+def test_columns_have_the_names_of_two_sizes_if_all_cells_do() -> None:
+    cells = pd.DataFrame({"size_name": ["m", "m"], "batch_name": ["k", "k"]})
+    assert size_titles(cells) == {"size": "m", "batch_size": "k"}
+    for other in ({"batch_name": ["k", None]}, {"batch_name": [None, None]}, {"size_name": ["m", "n"]}):
+        assert size_titles(cells.assign(**other)) == {"size": "size", "batch_size": "batch"}
 
 
 def test_several_gpus_and_processes_have_names() -> None:

@@ -131,10 +131,9 @@ def _drawn_ends(
 
 
 MAP = Kind(
-    "Speed-up of the accelerator over the CPU, by size and batch size, or by size and cores: orange where the "
-    "accelerator is faster, blue where the CPU is. Hatched: no significant difference. Circles: crossovers along a "
-    "row, squares: crossovers along a column, with their 95 % intervals. Line through them: equally fast. "
-    f"{EACH_ALONE}",
+    "Speed-up of the accelerator over the CPU, along two axes: orange where the accelerator is faster, blue where the "
+    "CPU is. Hatched: no significant difference. Circles: crossovers along a row, squares: crossovers along a column, "
+    f"with their 95 % intervals. Line through them: equally fast. {EACH_ALONE}",
     _draw_map,
     lambda tables: bool(tables.crossovers["second_axis"].any()) and not _speedups(tables.ratios).empty,
     series=lambda x_axis: [axis for axis in series_axes(x_axis) if axis not in ("size", "batch_size")],
