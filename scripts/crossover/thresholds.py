@@ -38,8 +38,8 @@ POINT = ("size", "batch_size")
 TOLERANCE = 1e-12
 """So that rounding does not leave a gap between two regions."""
 AXES = ("machine", "size", "batch_size", "cpu", *WORD_AXES, *GPU_AXES)
-KEYS = {"study", *AXES, "gpu_measured_elsewhere", "single_trial", "smallest", "largest", "lost", "ranges"}
-KEYS |= {"unit", "trials", "torch_version"}
+FACTS = ("unit", "trials", "torch_version", "gpu_measured_elsewhere", "single_trial")
+KEYS = {"study", *AXES, *FACTS, "smallest", "largest", "lost", "ranges"}
 
 HARDWARE = ("cpu", "physical_cores", "gpu", "torch_version", "gpu_driver_version")
 
