@@ -23,6 +23,7 @@ from crossover.topics.asked import asked_answers
 from crossover.topics.bottlenecks.answers import bottleneck_answers
 from crossover.topics.candidates import best_answers
 from crossover.topics.caveats import by_importance
+from crossover.topics.cold import cold_answers
 from crossover.topics.comparisons import comparison_answers, cpu_answers
 from crossover.topics.crossovers.answers import LEADS, crossover_answers
 from crossover.topics.largest_batch import largest_batch_answers
@@ -181,6 +182,7 @@ def _crossing_answers(tables: RunTables, study: Study, together: int) -> list[An
     is_ranked = not is_alone or tables.cells["machine"].nunique() > 1
     planes = plane_answers(tables, study, together)
     others = [
+        *cold_answers(tables, x_axis, together),
         *(_without_accelerator(tables, x_axis, crossovers) if is_alone else crossovers),
         *best_answers(tables, x_axis, together),
         *payback_answers(tables, x_axis, asked, has_run=study.steps_per_run is not None),

@@ -16,7 +16,7 @@ from crossover.compare.plane import SERIES_OF_PLANE
 from crossover.config.claim_forms import RatioWithin
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.study import Study
-from crossover.config.words import BASELINE, FROM_HOST, PROTOCOLS, is_cpu, series_axes
+from crossover.config.words import BASELINE, COLD, FROM_HOST, PROTOCOLS, is_cpu, series_axes
 from crossover.tables.frames import on_all_cores
 from crossover.tables.registry import DETERMINISTIC
 from crossover.tables.run_tables import RunTables
@@ -79,7 +79,7 @@ def _others(tables: RunTables, study: Study) -> int:
     trained = int(len(tables.quality) > 0)
     if asks_for_crossovers(study.figures):
         ranked = {*tables.cells["machine"], *tables.reference_cells["machine"]}
-        is_transfer = lines["protocol"].isin(FROM_HOST) & (lines["device"] != BASELINE)
+        is_transfer = lines["protocol"].isin([*FROM_HOST, COLD]) & (lines["device"] != BASELINE)
         has_resident = (lines["protocol"] == PROTOCOLS[0]).any()
         transfers = int(is_transfer.sum()) if has_resident else 0
         on_gpu = lines.loc[[not is_cpu(device) for device in lines["device"]], [*SERIES_OF_PLANE, "device"]]

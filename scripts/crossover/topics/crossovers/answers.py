@@ -168,6 +168,16 @@ class Crossover(Answer):
         places = f" ({self._caveat_places()})" if self.caveat_at else ""
         return f"No comparison of {sides}: {reason.replace('size', point_of(self.unit))}{places}"
 
+    def place(self) -> str:
+        """Where the sides cross, with its interval, or what is known about it, in a few words."""
+        if self.status in CROSSED:
+            return f"at {position_text(self._known(self.crossover), self.unit)} ({self._interval()[0]})"
+        beyond = {"below_range": (None, self.smallest), "above_range": (self.largest, None), "edge_tie": self.ends}
+        low, high = beyond.get(self.status, (None, None))
+        if low is not None:
+            return f"above {position_text(low, self.unit)}, if any"
+        return "unknown" if high is None else f"below {position_text(high, self.unit)}, if any"
+
     def everywhere(self) -> str:
         """The points at which a side is ahead that leads throughout, without those at which that is not significant."""
         if self.smallest is not None and self.smallest == self.largest:
@@ -286,7 +296,7 @@ def crossover_answers(
     needed = with_needed_columns(tables)
     answers = [
         replace(
-            _answer(row, needed, varied_axes[row["x_axis"]], with_product_names),
+            crossover_answer(row, needed, varied_axes[row["x_axis"]], with_product_names),
             main=is_main,
             steps_of_run=_steps_of_run(steps_per_run, row),
         )
@@ -340,7 +350,10 @@ def _steps_of_run(steps_per_run: StepsPerRun, row: Mapping[str, Any]) -> int | N
     return steps_of_run(steps_per_run, row["batch_size"]) if row["cost"] == "run" and given else None
 
 
-def _answer(row: dict[str, Any], tables: RunTables, varied_axes: Sequence[str], with_product_names: bool) -> Crossover:
+def crossover_answer(
+    row: dict[str, Any], tables: RunTables, varied_axes: Sequence[str], with_product_names: bool
+) -> Crossover:
+    """The answer on a row of table `crossovers`, with the needed columns of `tables`."""
     contender, baseline = side_names(row, with_product_names)
     columns = crossover_fields(row, contender, baseline)
     about = {
