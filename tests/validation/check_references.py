@@ -56,22 +56,24 @@ def predictions(
     """One row per series and ordered pair of machines, if the crossover on the second machine is DECIDED.
 
     Studies of a single size, which have none, are left out. `x_axes` has the x axis of studies; it is the size for
-    others. `predicted_low` and `predicted_high` are the ends of the interval (with single trials, of the bracket):
-    0 or infinity for an open end, and both 0 or infinity if the crossover is predicted below or above all sizes.
-    `holds` says whether they enclose the crossover `measured` on the second machine; it is missing without a
-    prediction. `cpu_trials` limits the trials of a CPU cell.
+    others. The predictions use the trials 1 to `cpu_trials` of each CPU cell, and the crossover `measured` on the
+    second machine the others; without `cpu_trials`, both use all. `predicted_low` and `predicted_high` are the ends of
+    the interval (with single trials, of the bracket): 0 or infinity for an open end, and both 0 or infinity if the
+    crossover is predicted below or above all sizes. `holds` says whether they enclose the crossover `measured`; it is
+    missing without a prediction.
     """
     rows = []
     for there, here in permutations(references, 2):
         trials = here.trials.assign(machine=HERE)
         trials = trials[trials.groupby("study")[["size", "batch_size"]].transform("nunique").gt(1).any(axis=1)]
         axes = x_axes_of(dict.fromkeys(trials["study"], "size") | dict(x_axes or {}), trials)
-        cpu = trials[trials["device"].map(is_cpu) & (trials["trial"] <= (cpu_trials or math.inf))]
+        of_cpu, is_first = trials["device"].map(is_cpu), trials["trial"] <= (cpu_trials or math.inf)
+        cpu, others = trials[of_cpu & is_first], trials[~(of_cpu & is_first)] if cpu_trials else trials
         elsewhere = agreeing(cpu, [there])
         means = means_of(pd.concat([cpu, elsewhere]))
         _, pairs, _ = compared_with_references(cpu, elsewhere, axes, means, [there])
         for row in records(crossovers_of(pairs).query("cost == 'time'")):
-            measured = records(rows_with(headline_rows(crossovers_of(pairings(trials, axes))), SERIES, row))
+            measured = records(rows_with(headline_rows(crossovers_of(pairings(others, axes))), SERIES, row))
             if measured and measured[0]["status"] in DECIDED:
                 rows.append(_compared(row, measured[0], there.facts.name, here.facts.name))
     return pd.DataFrame(rows)
@@ -108,7 +110,8 @@ def _ends_of(row: Mapping[str, Any], prefix: str) -> tuple[float, float]:
 def main(arguments: list[str]) -> None:
     parser = new_parser(__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a reference, or results of a run")
-    parser.add_argument("--cpu-trials", type=int, metavar="N", help="predict from only N trials of each CPU cell")
+    split = "predict from N trials of each CPU cell, and compare with the others"
+    parser.add_argument("--cpu-trials", type=int, metavar="N", help=split)
     options = parser.parse_args(arguments)
     studies = {path.stem: yaml.safe_load(path.read_text()) for path in STUDIES.glob("*.yaml")}
     x_axes = {name: study["x_axis"] for name, study in studies.items() if "x_axis" in study}

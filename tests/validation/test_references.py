@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,18 @@ def test_a_gpu_that_is_faster_at_all_sizes_is_predicted(machine: Any) -> None:
     table = predictions([machine("a", gpu=0.01), machine("b", gpu=0.01)])
     assert table[["measured", "predicted_low", "predicted_high"]].values.tolist() == [[0, 0, 0]] * 2
     assert table["holds"].tolist() == [True, True]
+
+
+def test_predictions_are_compared_with_the_other_trials_of_the_cpu(machine: Any) -> None:
+    """On the second machine, all but the first CPU trial take twice as long: the crossover is at 250, not at 500."""
+    here = machine("b")
+    is_later = (here.trials["device"] == "cpu") & (here.trials["trial"] > 1)
+    slower = here.trials["step_time_s"].where(~is_later, 2 * here.trials["step_time_s"])
+    table = predictions([machine("a"), replace(here, trials=here.trials.assign(step_time_s=slower))], cpu_trials=1)
+    to_b = table[table["cpu_of"] == "b"]
+    assert to_b["measured"].tolist() == pytest.approx([250], rel=0.02)
+    assert to_b["predicted"].tolist() == pytest.approx([500], rel=0.02)
+    assert to_b["holds"].tolist() == [False]
 
 
 def test_the_command_counts_predictions(machine: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
