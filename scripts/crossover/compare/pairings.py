@@ -53,7 +53,7 @@ class Prediction:
     """What the contender's times rest on if they are predicted for a host on which it was not measured."""
 
     slowdown: float
-    """Time of framework work on this host over that on the contender's own."""
+    """Time of small steps on this host over that on the contender's own."""
     deviation: Mapping[float, float]
     """Standard deviation of the error of ln(time), by point."""
     host_share: Mapping[float, float]

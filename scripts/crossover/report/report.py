@@ -229,7 +229,7 @@ def _study(
     doubted = [answer for answer in (*others, *causes) if answer.is_doubted]
     paybacks = [answer for answer in others if answer.main and answer.kind == "payback"]
     runs = [answer for answer in others if answer.main and _is_on_runs(answer)]
-    rankings = [answer for answer in others if answer.kind in ("ranking", "bound")]
+    rankings = [answer for answer in others if answer.kind in ("ranking", "bound", "no_estimate")]
     elsewhere = [answer for answer in others if answer.kind == "elsewhere"]
     main = main_answers([answer for answer in others if answer not in (*paybacks, *runs)])
     speedups = [answer for answer in others if answer.kind == "ratio" and not answer.main]

@@ -36,6 +36,7 @@ from crossover.topics.ranking.answers import Ranking, ranking_answers
 from crossover.topics.references.answers import (
     bound_answers,
     elsewhere_answers,
+    no_estimate_answers,
     reference_answers,
     set_up_answers,
 )
@@ -190,7 +191,7 @@ def _crossing_answers(tables: RunTables, study: Study, together: int) -> list[An
         *transfer_answers(tables, x_axis, together),
         *([] if is_alone else set_up_answers(tables, x_axis)),
         *(elsewhere_answers(tables, x_axis, together) if is_alone else []),
-        *(bound_answers(tables, x_axis) if is_alone else []),
+        *((bound_answers(tables, x_axis) or no_estimate_answers(tables, study)) if is_alone else []),
     ]
     if any(answer.main for answer in planes):
         others = [replace(answer, main=False) for answer in others]

@@ -22,6 +22,7 @@ from crossover.compare.cells import means_of, summarise
 from crossover.compare.crossovers import crossovers_of
 from crossover.compare.pairings import pairings
 from crossover.compare.ratios import ratios_of
+from crossover.config.models import Model
 from crossover.report.report import Run, write_report
 from crossover.report.thresholds import thresholds_of
 from crossover.tables.columns import COLUMNS
@@ -31,7 +32,6 @@ from crossover.thresholds import read_thresholds, should_use_gpu
 from crossover.topics.answer import group_alike, summed
 from crossover.topics.answers import read_answers
 from crossover.topics.bottlenecks.bounds import bounds_of
-from crossover.topics.references.answers import Bound
 from crossover.topics.references.table import agreeing
 from crossover.topics.wording import amount_text
 from report_pages import CONFIG, TEMPLATES, study, tables_of
@@ -113,9 +113,9 @@ def test_a_crossover_with_a_reference_says_what_is_known(with_reference: RunTabl
     (answer,) = of_kind(with_reference, "reference")
     low, high = (amount_text(end, answer.unit) for end in (answer.crossover_low, answer.crossover_high))
     source = "Estimated from its steps elsewhere (2026-11-23), "
-    assert answer.basis() == f"{source}of which 100 % is the host's work, 4.00x slower here; 95 % interval"
+    assert answer.basis() == f"{source}with the host's work 4.00x slower here, then 100 % of a step; 95 % interval"
     undecided = replace(answer, status="undecided", host_share=None, host_slowdown=0.5, crossover_low=None)
-    assert undecided.basis() == f"{source}whose host's work is 2.00x faster here"
+    assert undecided.basis() == f"{source}with the host's work 2.00x faster here"
 
     def said(**changes: Any) -> tuple[str, str]:
         changed = replace(answer, **{NAMES.get(name, name): value for name, value in changes.items()})
@@ -613,8 +613,6 @@ ROOFS = [
         # This CPU takes 0.4, 4 and 40 ms; the GPU's limits are 10 us, 100 us and 1 ms for operations and 50 us for a
         # kernel launch.
         (0, 1e5, [8, 40, 40], ["launch", "compute", "compute"]),
-        # The limits are 0.1, 1 and 10 us for operations and 50 us for a kernel launch.
-        (0, 1e3, [8, 80, 800], ["launch"] * 3),
         # The limits are 2 us, 20 us and 0.2 ms for operations; 0.4, 4 and 40 ms for bytes.
         (8e6, 2e4, [1, 1, 1], ["memory"] * 3),
     ],
@@ -637,17 +635,14 @@ def test_the_roofs_of_a_reference_limit_its_speedup(
     assert (highest["ratio_low"] < highest["ratio"]).all()
     assert not of_kind(run, "reference")
     assert of_kind(run, "crossover")[0].main
-    answers = of_kind(run, "bound")
-    if ratios[-1] > 100:  # such a limit says nothing
-        assert not answers
-        return
-    (answer,) = answers
+    assert not of_kind(run, "no_estimate")
+    (answer,) = of_kind(run, "bound")
     assert not answer.main
     assert answer.notes() == "a limit by the rates measured there, not an estimate: a step launches many kernels"
     first, _, second = answer.statement().partition("; ")
     assert first.startswith("The GPU of h200 would be at most ")
     assert first.endswith("x as fast as this CPU at 10,000 linear layers")
-    starting = "up to 100 linear layers, the work takes less time there than launching one kernel"
+    starting = "up to 100 linear layers, the work of a step takes less time there than one kernel of a CUDA graph"
     assert second == (starting if "launch" in roofs else "")
 
 
@@ -669,12 +664,46 @@ def test_of_the_limits_of_several_references_the_highest_is_told(row: Row, elsew
         assert (answer.machine, answer.ratio) == ("h200", pytest.approx(40))
 
 
-def test_a_limit_says_where_launching_takes_longer_than_the_work() -> None:
-    answer = Bound(ratio=80.0, x=10_000.0, launch_bound_up_to=10_000.0, unit="linear layers", gpu="GPU of h200")
-    assert answer.statement() == (
-        "On the GPU of h200, the work of a step takes less time than launching one kernel, up to 10,000 linear layers: "
-        "at most 80.0x as fast as this CPU"
+NO_ESTIMATE = "No estimate for a GPU: no reference measured this model; measure it on a machine with a GPU"
+
+
+@pytest.mark.parametrize(
+    ("step_s", "flops", "highest"),
+    [
+        (4e-6, 10**4, pytest.approx(400)),  # 40 ms over 0.1 ms for operations: too high to say anything
+        (4e-7, 10**3, pytest.approx(80)),  # 4 ms over 50 us: 10 us for operations, which one kernel exceeds
+    ],
+)
+def test_a_high_limit_or_that_of_a_launch_is_no_estimate(
+    row: Row, elsewhere: Any, step_s: float, flops: int, highest: Any
+) -> None:
+    counted = {"products_bytes_by_working_set": [0.0], "others_bytes_by_working_set": [0.0]}
+    rows = [
+        trial | counted | {"flops_per_step": flops * trial["size"]}
+        for trial in trials(row, "cpu", lambda size: step_s * size)
+    ]
+    reference = replace(elsewhere(model_key="another"), roofs=table_of("roofs", ROOFS))
+    run = tables(rows, reference)
+    assert run.ratios.loc[run.ratios["pair"] == "bound", "ratio"].iloc[-1] == highest
+    assert not of_kind(run, "bound")
+    (answer,) = of_kind(run, "no_estimate")
+    assert (answer.main, answer.text()) == (False, NO_ESTIMATE)
+    assert not of_kind(tables(rows, reference, devices=("cpu",)), "no_estimate")
+
+
+def test_a_model_of_the_user_without_counted_operations_has_no_estimate(
+    cpu_rows: Any, with_reference: RunTables, row: Row, tmp_path: Path
+) -> None:
+    assert not of_kind(tables(cpu_rows), "no_estimate")
+    assert not of_kind(with_reference, "no_estimate")
+    mine = study(user_model=Model("net", "build"))
+    assert not of_kind(
+        tables_of(pd.DataFrame(cpu_rows + trials(row, "cuda", lambda _: 1e-3)), {STUDY: mine}), "no_estimate"
     )
+    run = tables_of(pd.DataFrame(cpu_rows), {STUDY: mine})
+    write_report(Run(run, {STUDY: mine}, CONFIG), tmp_path, TEMPLATES)
+    for name in ("summary.txt", "summary.md", "report.html"):
+        assert (tmp_path / name).read_text().count(NO_ESTIMATE) == 1, name
 
 
 def test_a_limit_is_given_only_without_a_measurement(row: Row, elsewhere: Any) -> None:

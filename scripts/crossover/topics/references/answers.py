@@ -14,6 +14,7 @@ from crossover.compare.cells import cell_key
 from crossover.compare.crossover import ESTIMATED
 from crossover.compare.intervals import INCONCLUSIVE, SampleMean
 from crossover.compare.pairings import REFERENCE
+from crossover.config.study import Study
 from crossover.config.words import BASELINE, is_cpu, series_axes
 from crossover.tables.frames import first_row, records, with_x
 from crossover.tables.labels import axis_label, machine_side, name_by, product_family, short_name, varying, with_article
@@ -42,9 +43,9 @@ class Reference(Crossover):
 
     measured_on: str
     host_slowdown: float | None = None
-    """Time of framework work on this CPU over that on the GPU's own."""
+    """Time of small steps on this CPU over that on the GPU's own."""
     host_share: float | None = None
-    """The host's share of a step at the crossover."""
+    """The host's share of a predicted step at the crossover."""
 
     @property
     def known_ends(self) -> Ends:
@@ -141,10 +142,8 @@ class Reference(Crossover):
         if self.host_slowdown is None:
             return source + interval
         times, how = max(self.host_slowdown, 1 / self.host_slowdown), "slower" if self.host_slowdown >= 1 else "faster"
-        work = (
-            f"of which {share_text(self.host_share)} is the host's work," if self.host_share else "whose host's work is"
-        )
-        return f"{source}, {work} {number_text(times)}x {how} here{interval}"
+        share = f", then {share_text(self.host_share)} of a step" if self.host_share else ""
+        return f"{source}, with the host's work {number_text(times)}x {how} here{share}{interval}"
 
 
 SPANNED: dict[str, Any] = {"smallest": min, "largest": max, "ratio_low": min, "ratio_high": max}
@@ -235,20 +234,18 @@ class Bound(Answer):
     x: float
     unit: str
     launch_bound_up_to: float | None
-    """The point up to which launching one kernel takes longer than the work of a step."""
+    """The point up to which one kernel of a CUDA graph takes longer than the work of a step."""
 
     @property
     def is_launch_bound(self) -> bool:
         return self.launch_bound_up_to is not None
 
     def sentence(self) -> str:
-        here, up_to = position_text(self.x, self.unit), self.launch_bound_up_to
-        speed = f"at most {number_text(self.ratio)}x as fast as this CPU"
-        if up_to == self.x:
-            work = "the work of a step takes less time than launching one kernel"
-            return f"On the {self.gpu}, {work}, up to {here}: {speed}"
-        launches = "" if up_to is None else f"; up to {position_text(up_to, self.unit)}, the work takes less time there"
-        return f"The {self.gpu} would be {speed} at {here}{launches and f'{launches} than launching one kernel'}"
+        speed = f"at most {number_text(self.ratio)}x as fast as this CPU at {position_text(self.x, self.unit)}"
+        if self.launch_bound_up_to is None:
+            return f"The {self.gpu} would be {speed}"
+        short = f"up to {position_text(self.launch_bound_up_to, self.unit)}, the work of a step takes less time there"
+        return f"The {self.gpu} would be {speed}; {short} than one kernel of a CUDA graph"
 
     def summary_of(self, alike: Sequence[Self]) -> str:
         ratios = span_text([answer.ratio for answer in alike], number_text)
@@ -256,6 +253,19 @@ class Bound(Answer):
 
     def details(self) -> list[str]:
         return ["a limit by the rates measured there, not an estimate: a step launches many kernels"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoEstimate(Answer):
+    """No GPU measured elsewhere has timed the model, and no limit is worth telling."""
+
+    kind = "no_estimate"
+    statuses = ("no_data",)
+
+    status: str = "no_data"
+
+    def sentence(self) -> str:
+        return "No estimate for a GPU: no reference measured this model; measure it on a machine with a GPU"
 
 
 def reference_answers(tables: RunTables, x_axis: str) -> list[Reference]:
@@ -357,11 +367,18 @@ def _cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
     return pd.concat([there, tables.rows_with("cells", CELL_AXES, side_here)], ignore_index=True)
 
 
+def no_estimate_answers(tables: RunTables, study: Study) -> list[NoEstimate]:
+    """An answer if no reference measured the model, which is the user's or has limits by the roofs of references."""
+    has_limits = (tables.ratios["pair"] == BOUND).any()
+    is_unknown = tables.reference_cells.empty and bool(study.user_model or has_limits)
+    return [NoEstimate()] if is_unknown and study.may_use_accelerator else []
+
+
 def bound_answers(tables: RunTables, x_axis: str) -> list[Bound]:
     """The highest speed-up that a reference's roofs allow if the model was not measured on such a GPU.
 
     There is one answer per series, at the largest point, for the reference with the highest limit there; none if the
-    limit is above HIGHEST_TOLD.
+    limit is above HIGHEST_TOLD, or by the launch of a kernel, of which a step has many.
     """
     ratios = tables.ratios[tables.ratios["pair"] == BOUND]
     axes = [axis for axis in series_axes(x_axis) if axis != "machine"]
@@ -370,7 +387,7 @@ def bound_answers(tables: RunTables, x_axis: str) -> list[Bound]:
     for _, line in with_x(ratios, x_axis).groupby(axes, sort=False):
         largest = line[line["x"] == line["x"].max()]
         bound = first_row(largest.sort_values("ratio").tail(1))
-        if bound["ratio"] > HIGHEST_TOLD:
+        if bound["ratio"] > HIGHEST_TOLD or bound["contender"] == LAUNCH:
             continue
         side_here = bound | {"machine": bound["baseline_machine"], "device": bound["baseline"]}
         timed = tables.rows_with("cells", [*axes, "machine", "device"], side_here)

@@ -1,7 +1,7 @@
 """Predict the steps of a GPU measured elsewhere beside this CPU, from the parts of its host and of the device.
 
 A step is D + slowdown^exponent (T - D): T is its time there, D that of the device alone, and `slowdown` how much longer
-framework work takes on this CPU than on the one beside the GPU.
+small steps take on this CPU than on the one beside the GPU.
 """
 
 from __future__ import annotations
