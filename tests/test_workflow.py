@@ -82,7 +82,7 @@ def test_a_run_prints_progress_and_answers_and_records_its_command(finished: tup
     workflow, output = finished
     assert "Measured 1 of 4 trials; " in output
     # The other study's answer is in the run's last lines.
-    assert "First answer, from one trial per cell: disc_depth: " in output
+    assert "First answer, preliminary (one trial per cell): disc_depth: " in output
     assert [path.name for path in (workflow.results / "first_answers").iterdir()] == ["disc_depth.txt"]
     assert (workflow.results / "summary.txt").read_text() in output
     told = json.loads((workflow.results / "provenance.json").read_text())

@@ -26,7 +26,7 @@ OUTDATING = ("measure_cell", "train_model", "collect_measurements", "analyse_run
 """The rules that make an earlier report outdated, whether they succeed or not."""
 
 ANSWERING = "give_first_answer"
-"""The rule whose output is shown when it has finished."""
+"""The rule whose output is shown when it has finished, if the run measures its study."""
 
 ADDING = {
     "plan_refinement": "Refinement adds {}.",
@@ -154,6 +154,8 @@ class Progress(logging.Handler):
         self._running: dict[int, str] = {}
         self._outputs: dict[int, str] = {}
         """Output of each running job of `ANSWERING` and `ADDING`."""
+        self._measured: set[str] = set()
+        """The studies that this run measures. The first answer of another study was shown by an earlier run."""
         self._began: float | None = None
         self._added = 0
         self._last_step = -1
@@ -201,6 +203,7 @@ class Progress(logging.Handler):
             if rule in MEASURING:
                 self._began = self._clock() if self._began is None else self._began
                 self._logs[facts["jobid"]] = facts.get("log") or ()
+                self._measured.add(facts["wildcards"]["study"])
             if rule in (ANSWERING, *ADDING):
                 self._outputs[facts["jobid"]] = facts["output"][0]
         elif event == "job_error" and not self.stopped and facts["jobid"] in self._running:
@@ -223,8 +226,10 @@ class Progress(logging.Handler):
             if rule in MEASURING:
                 self._holder = _holder_in(self._logs.pop(facts["job_id"], ()))
                 self._tell()
-            elif rule == ANSWERING and (answer := _text(self._outputs.pop(facts["job_id"])).rstrip()):
-                self._say(answer)
+            elif rule == ANSWERING:
+                path = Path(self._outputs.pop(facts["job_id"]))
+                if path.stem in self._measured and (answer := _text(path).rstrip()):
+                    self._say(answer)
             elif rule in ADDING:
                 self._tell_added(rule, Path(self._outputs.pop(facts["job_id"])))
 
@@ -342,7 +347,7 @@ def _last_line(log: str) -> str | None:
     return next((line.strip() for line in reversed(_text(log).split("\n")) if line.strip()), None)
 
 
-def _text(path: str) -> str:
+def _text(path: Path | str) -> str:
     """The content of a file; empty if it cannot be read, such as a file in remote storage."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")

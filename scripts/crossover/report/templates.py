@@ -31,7 +31,7 @@ def first_answer(answers: pd.DataFrame, measured: int, sizes: int) -> str:
     """The line on a study's first answer. It omits the caveat on single trials, since every first answer has it."""
     main = main_answers([replace(answer, told=["one_trial"]) for answer in read_answers(answers)])
     row, basis = row_of(main, ()), "per cell" if measured == sizes else f"at {measured} of {sizes} sizes"
-    return f"First answer, from one trial {basis}: {row.answer.study}: {row.text()}\n"
+    return f"First answer, preliminary (one trial {basis}): {row.answer.study}: {row.text()}\n"
 
 
 class Templates(Environment):

@@ -58,8 +58,10 @@ class Run:
         output: str = "",
         log: Path = Path("no log"),
     ) -> None:
-        rule = f"{self.prefix}{rule}"
-        self.event(LogEvent.JOB_INFO, jobid=number, rule_name=rule, output=[output], log=[str(log)])
+        rule, wildcards = f"{self.prefix}{rule}", {"study": CELL.study}
+        self.event(
+            LogEvent.JOB_INFO, jobid=number, rule_name=rule, output=[output], log=[str(log)], wildcards=wildcards
+        )
         self.now_s += seconds
         if ends:
             self.event(LogEvent.JOB_FINISHED, job_id=number)
@@ -100,7 +102,7 @@ def test_the_rules_of_a_module_may_have_other_names() -> None:
 
 def test_the_terminal_shows_the_jobs_of_the_workflow_that_uses_this_one_as_a_module() -> None:
     run = Run(prefix="x_", measure_cell=1)
-    run.event(LogEvent.JOB_INFO, jobid=1, rule_name="x_measure_cell", log=[])
+    run.event(LogEvent.JOB_INFO, jobid=1, rule_name="x_measure_cell", log=[], wildcards={"study": "mine"})
     for is_ours, number, rule in ((True, 1, "x_measure_cell"), (False, 2, "measure_cell")):
         for facts in ({"event": "job_info", "rule_name": rule}, {"event": "job_finished", "job_id": number}):
             assert run.progress.tells(record(**facts)) is not is_ours
@@ -160,6 +162,16 @@ def test_a_plan_whose_trials_were_measured_before_says_nothing(tmp_path: Path) -
     said = [*run.said]
     run.job(1, "plan_refinement", 1, output=str(stage))
     assert run.said == said
+
+
+@pytest.mark.parametrize("study", ["mine", "other"])
+def test_a_first_answer_is_shown_only_by_a_run_that_measures_its_study(tmp_path: Path, study: str) -> None:
+    answer = tmp_path / f"{study}.txt"
+    answer.write_text("GPU faster\n")
+    run = Run(measure_cell=2, give_first_answer=1)
+    run.job(1)  # of study mine
+    run.job(2, "give_first_answer", output=str(answer))
+    assert ("GPU faster" in run.said) is (study == "mine")
 
 
 def test_rows_that_snakemake_plans_later_count_from_the_start() -> None:

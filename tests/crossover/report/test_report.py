@@ -85,7 +85,7 @@ def test_a_first_answer_states_its_number_of_sizes(rows: pd.DataFrame, sizes: in
     answers = tables_of(first, {"widths": study()}).answers
     lines = first_answer(answers, measured=4, sizes=sizes).splitlines()
     assert lines
-    assert all(line.startswith(f"First answer, from {basis}: widths: ") for line in lines)
+    assert all(line.startswith(f"First answer, preliminary ({basis}): widths: ") for line in lines)
 
 
 def visible(html: str) -> str:

@@ -32,6 +32,7 @@ from crossover.topics.largest_batch import LargestBatch
 from crossover.topics.memory.answers import memory_answers
 from crossover.topics.quality.answers import Quality, quality_answer
 from crossover.topics.quality.table import quality_table
+from crossover.topics.wording import position_text
 from report_pages import study, tables_of
 
 Row = Callable[..., dict[str, Any]]
@@ -323,6 +324,10 @@ def test_of_several_crossings_the_side_ahead_beyond_the_last_is_named(series: Ro
     answer = only(answers(rows), "crossover")
     assert (answer.status, answer.winner) == ("multiple", "GPU")
     assert answer.statement().endswith("; GPU faster above the last")
+    place = position_text(answer.roots[-1], answer.unit)
+    once = replace(answer, trials=1)
+    assert once.statement() == f"GPU faster above about {place}; undecided below"
+    assert replace(once, reach=None).statement() == f"GPU and CPU: undecided up to about {place}"
     thrice = pd.Series([0.5, 2.0, 0.5, 2.0], [1.0, 2.0, 3.0, 4.0])
     for speedups, winner in ((thrice, "GPU"), (1 / thrice, "CPU")):
         assert _reach({"status": "multiple", "cost": "time"}, speedups, "GPU", "CPU")["winner"] == winner

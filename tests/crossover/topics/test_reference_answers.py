@@ -134,6 +134,11 @@ def test_a_crossover_with_a_reference_says_what_is_known(with_reference: RunTabl
     assert said(low=answer.smallest, high=answer.largest) == untold
     up_to_high = f"An H200 would be faster than this CPU up to {low} linear layers; above, this run cannot tell"
     assert said(status="reversed", high=None) == (up_to_high, one_sided)
+    several = {"status": "multiple", "roots": [200.0, 3000.0], "reach": answer.largest}
+    crossings = "An H200 and this CPU would cross 2 times, near 200 and 3,000 linear layers"
+    assert said(**several) == (f"{crossings}; an H200 would be faster than this CPU above the last", "")
+    preliminary = "An H200 would be faster than this CPU above about 3,000 linear layers; undecided below"
+    assert said(**several, trials=1) == (preliminary, "")
     single = {"low": None, "high": None, "bracket_high": answer.largest, "bracket_low": None, "trials": 1}
     at_largest = "An H200 would be faster than this CPU at 10,000 linear layers; below, this run cannot tell"
     assert said(**single) == (at_largest, "")

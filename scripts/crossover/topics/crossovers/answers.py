@@ -78,6 +78,7 @@ class Crossover(Answer):
     statuses = tuple(CROSSOVER_STATUSES)
     differences = ("bracketed", "reversed", "multiple", "below_range", "above_range", "edge_tie")
     in_sentence: ClassVar[Sequence[str]] = ("cost", "winner", "loser", "has_lead")
+    cross: ClassVar[str] = "cross"
 
     winner: str
     loser: str
@@ -153,11 +154,15 @@ class Crossover(Answer):
             elif self.sure_low is not None:
                 bound = f"; {self._ahead()} at {position_text(self.sure_low, self.unit)}"
             return f"No significant difference between {sides} at {self._tied()}{bound}"
+        if self.status == "multiple" and self.trials == 1:
+            last = f"about {position_text(self.roots[-1], self.unit)}"
+            lead = f"{self._ahead()} above {last}; undecided below"
+            return lead if self.has_lead else f"{sides}: undecided up to {last}"
         if self.status == "multiple":
             near = f"near {places_text(self.roots, self.unit)}"
             where = near if len(self.roots) <= MOST_POINTS else f"from {range_text(self.roots, self.unit)}"
             beyond = f"; {self._ahead()} above the last" if self.has_lead else ": no single answer"
-            return f"{sides} cross {len(self.roots)} times, {where}{beyond}"
+            return f"{sides} {self.cross} {len(self.roots)} times, {where}{beyond}"
         if self.status == "undecided":
             back = self.reason == "may_cross_back"
             near = f"; they may cross and cross back near {self._caveat_places()}" if back else ""

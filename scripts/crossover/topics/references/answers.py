@@ -40,6 +40,7 @@ class Reference(Crossover):
 
     kind = "reference"
     in_sentence = (*Crossover.in_sentence, "reason", "open_ends")
+    cross = "would cross"
 
     measured_on: str
     host_slowdown: float | None = None
@@ -105,10 +106,15 @@ class Reference(Crossover):
 
     def _lead(self, side: str, where: str, open_side: str = "") -> str:
         """A side's lead over part of the points; on the other side of its end, the estimate is open."""
-        verb = (IS if side == THIS_CPU else WOULD)[self.cost]
-        other = self.loser if side == self.winner else self.winner
         untold = f"; {open_side}, this run cannot tell" if open_side else ""
-        return f"{side} {verb} than {other} {where}{self._speedups()}{untold}"
+        return f"{self._is_ahead(side)} {where}{self._speedups()}{untold}"
+
+    def _ahead(self) -> str:
+        return self._is_ahead(self.winner)
+
+    def _is_ahead(self, side: str) -> str:
+        verb = (IS if side == THIS_CPU else WOULD)[self.cost]
+        return f"{side} {verb} than {self.loser if side == self.winner else self.winner}"
 
     def _lead_up_to(self, side: str, end: float) -> str:
         return self._lead(side, f"{'at' if end == self.smallest else 'up to'} {position_text(end, self.unit)}", "above")
