@@ -534,13 +534,18 @@ def test_a_busy_machine_is_said_only_of_the_answers_that_it_disturbed(
 
 @pytest.mark.parametrize(
     ("count", "status", "words"),
-    [(1, "single_trial", "Single trials cannot tell"), (3, "inconclusive", "No significant difference between")],
+    [
+        (1, "single_trial", "Single trials cannot tell {} apart"),
+        (3, "inconclusive", "No significant difference between {}"),
+    ],
 )
 def test_single_trials_cannot_tell_machines_apart(row: Row, count: int, status: str, words: str) -> None:
     rows = [trial for machine in ("a", "b") for trial in trials(row, 4e-3, count, device="cpu", machine=machine)]
     ranking = only(answers(rows), "ranking")
     assert (ranking.status, ranking.compares) == (status, count > 1)
-    assert ranking.sentence().startswith(f"{words} 2 devices of all machines")
+    assert ranking.sentence() == words.format("CPU of a and CPU of b")
+    many = replace(ranking, sides=[f"CPU of {name}" for name in "abcde"])
+    assert many.sentence() == words.format("5 devices of all machines")
 
 
 @pytest.mark.parametrize(

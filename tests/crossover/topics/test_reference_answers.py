@@ -252,7 +252,7 @@ def test_machines_are_ranked_by_time_or_money(
     run = tables_of(rows, {STUDY: study(steps_per_run=steps)}, prices=prices, references=[elsewhere()])
     (answer,) = of_kind(run, "ranking")
     assert answer.statement() == sentence
-    assert (answer.main, answer.sides) == (False, 3)
+    assert (answer.main, answer.sides) == (False, ["this CPU", "this GPU", "the H200"])
     assert not of_kind(cpu_alone, "ranking")
 
 

@@ -19,7 +19,7 @@ from crossover.text import listed
 from crossover.topics.answer import Answer
 from crossover.topics.caveats import basis
 from crossover.topics.ranking.table import Side, is_ranking, ranked_sides, ranking_axes, sides_of, standings_along
-from crossover.topics.wording import capitalised, point_of, points_of, position_text, range_text
+from crossover.topics.wording import MOST_POINTS, capitalised, point_of, points_of, position_text, range_text
 
 LEAST_COMPARED = 2
 """Minimum number of sides of which an answer can say that one is ahead."""
@@ -44,8 +44,8 @@ class Ranking(Answer):
     ranked_by: str
     """Time or money."""
     currency: str | None = None
-    sides: int
-    """The number of devices that are ranked."""
+    sides: Sequence[str]
+    """The devices that are ranked."""
     unit: str
     """The unit of the ranges."""
     ranges: Sequence[tuple[str, str, float, float]] = field(default=())
@@ -55,9 +55,9 @@ class Ranking(Answer):
 
     def sentence(self) -> str:
         if self.status == SINGLE_TRIAL:
-            return f"Single trials cannot tell {self.sides} devices of all machines apart"
+            return f"Single trials cannot tell {self._all()} apart"
         if self.status == INCONCLUSIVE:
-            return f"No significant difference between {self.sides} devices of all machines"
+            return f"No significant difference between {self._all()}"
         shown = self.ranges[:RANGES_SHOWN]
         first = [f"{ahead} {self._where(low, high)}" for ahead, behind, low, high in shown if not behind]
         places = [
@@ -73,6 +73,10 @@ class Ranking(Answer):
         then = f", then {more} more changes" if more > 0 and self.status != "throughout" else ""
         others = f"; no such difference at the other {points_of(self.unit)}" if self.status == "in_part" else ""
         return capitalised("; ".join(places)) + then + others
+
+    def _all(self) -> str:
+        count = len(self.sides)
+        return listed(self.sides) if count <= MOST_POINTS else f"{count} devices of all machines"
 
     def _where(self, low: float, high: float) -> str:
         if self.status == "throughout":
@@ -116,7 +120,7 @@ def ranking_answers(tables: RunTables, x_axis: str) -> list[Ranking]:
         series=name_by(first, varying(tables.cells, ranking_axes(x_axis))),
         status=status,
         ranked_by=first["ranked_by"],
-        sides=len(sides_of(sides)),
+        sides=list(names.values()),
         unit=axis_label(first | {"x_axis": x_axis}),
         ranges=[
             (
