@@ -76,7 +76,8 @@
   }
 
   function count() {
-    const text = `${page.format.whole(table.getDataCount("active"))} of ${page.format.whole(page.data().count)} cells`;
+    const all = page.data().count;
+    const text = `${page.format.whole(table.getDataCount("active"))} of ${page.format.whole(all)} cell${all === 1 ? "" : "s"}`;
     section.querySelector(".count").textContent = [text, ...markInvalidFilters()].join("; ");
   }
 

@@ -206,12 +206,15 @@ def trust_of(cells: pd.DataFrame, answers: Sequence[Answer], claims: pd.DataFram
 
 
 def _common_caveats(answers: Sequence[Answer], trust: Mapping[str, Any]) -> list[str]:
-    """Caveats of more than half of the answers or cells, which the report states once, except for disturbances."""
+    """The caveats that the report states once: a single trial if all cells have one, and flags of more than half of the
+    answers or cells, except for disturbances.
+    """
     from_trials = [answer.caveats for answer in answers if answer.trials is not None]
-    may_be_common = {"one_trial", *FLAGS}.difference(DISTURBED)
+    may_be_common = FLAGS.keys() - DISTURBED
     counts = Counter(caveat for caveats in from_trials for caveat in caveats if caveat in may_be_common)
     frequent = {flag for flag, count in trust["flags"] if count > trust["cells"] / 2}
-    return [caveat for caveat, count in counts.items() if count > len(from_trials) / 2 or caveat in frequent]
+    common = [caveat for caveat, count in counts.items() if count > len(from_trials) / 2 or caveat in frequent]
+    return ["one_trial", *common] if trust["trials_high"] == 1 else common
 
 
 def _study(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crossover.config.claim_forms import OURS
 from crossover.tables.labels import DEVICE_WORDS
 from crossover.tables.registry import METHODS
 from crossover.text import seconds_text
@@ -49,12 +51,14 @@ class StudyRow:
     shown: Sequence[Answer]
     """All answers that the row says."""
     further: Sequence[Answer]
-    """The first main answer of each other kind, without the fastest configurations."""
+    """The first main answer of each other kind and on money, without the fastest configurations."""
     machines: Sequence[StudyRow]
     """The rows of the other machines that measured the study."""
     series: int
     """The machine's number of pairs of series and device with a main answer of the same kind and cost."""
     claim: Mapping[str, Any] | None
+    verdicts: Mapping[str, int]
+    """The number of published claims with each verdict on the machine of `claim`."""
 
     def sentence(self) -> str:
         """The study's answer in one sentence; without a comparison, the time at the smallest and the largest size."""
@@ -112,19 +116,22 @@ def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> Study
     also = [answer for answer in same_series if isinstance(answer, Asked) and answer is not first]
     best = [answer for answer in main if isinstance(answer, Best) and answer.machine == first.machine]
     tuned = next((answer for answer in best if answer is not first and answer.is_changed_by_tuning()), None)
-    other_kinds = [answer for answer in main if answer.kind not in (first.kind, "best")]
-    firsts = {answer.kind: answer for answer in reversed(other_kinds)}
+    other_kinds = [answer for answer in main if answer.kind != "best" and _asked(answer) != _asked(first)]
+    firsts = {_asked(answer): answer for answer in reversed(other_kinds)}
     shown = [answer for answer in (first, *also, tuned, *ends[-1:]) if answer is not None]
+    published = [claim for claim in claims if claim["source"] != OURS]
+    closest = _closest_claim(first, published)
     return StudyRow(
         answer=first,
         also=also,
         last=ends[-1] if len(ends) > 1 else None,
         tuned=tuned,
         shown=[*shown, *(answer for row in machines for answer in row.shown)],
-        further=[answer for answer in other_kinds if answer is firsts[answer.kind]],
+        further=[answer for answer in other_kinds if answer is firsts[_asked(answer)]],
         machines=machines,
         series=len({_series(answer) for answer in of_machine}),
-        claim=_closest_claim(first, claims),
+        claim=closest,
+        verdicts=Counter(claim["verdict"] for claim in published if closest and claim["machine"] == closest["machine"]),
     )
 
 
@@ -136,8 +143,13 @@ def _cost(answer: Answer) -> str | None:
     return answer.cost if isinstance(answer, Crossover) else None
 
 
+def _asked(answer: Answer) -> tuple[str, bool]:
+    """What a summary's line is about: a kind of answer or, if the config has prices, its money."""
+    return answer.kind, _cost(answer) == "money"
+
+
 def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The published claim closest to an answer: first if both are on a crossover, then by quantity, then by machine."""
+    """The claim closest to an answer: first if both are on a crossover, then by quantity, then by machine."""
     is_crossing = isinstance(answer, Crossover)
 
     def nearness(claim: Mapping[str, Any]) -> tuple[bool, bool, bool]:
@@ -152,8 +164,7 @@ def _closest_claim(answer: Answer, claims: Sequence[Mapping[str, Any]]) -> Mappi
             return True
         return answer.device.split()[0] in devices
 
-    published = [claim for claim in claims if claim["source"] != "ours" and may_be_on_device(claim)]
-    return max(published, key=nearness, default=None)
+    return max(filter(may_be_on_device, claims), key=nearness, default=None)
 
 
 def bar_of(answer: Answer) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from crossover.config.statuses import FLAGS, STATUSES
 from crossover.report.provenance import DOCS, GROUPS
 from crossover.report.study_rows import main_answers, row_of
 from crossover.tables.labels import metric_title
-from crossover.text import bytes_text, number_text, percent_text, seconds_text, spaced
+from crossover.text import bytes_text, number_text, percent_text, seconds_text, spaced, with_noun
 from crossover.topics.answer import group_alike, of_series, summed
 from crossover.topics.answers import read_answers
 from crossover.topics.caveats import CAVEAT_WORDS
@@ -103,6 +103,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "code": in_code,
     "count": lambda value: f"{value:,.0f}",
     "escaped": escaped_markdown,
+    "noun": with_noun,
     "number": number_text,
     "percent": percent_text,
     "seconds": seconds_text,

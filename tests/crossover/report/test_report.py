@@ -379,6 +379,24 @@ def test_a_single_statement_is_told_in_the_singular(page: Page, count: int, word
     assert f"; of {words}" in environment_of(TEMPLATES).get_template("words.j2").module.trust(trust)  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_single_trial_is_said_once_for_all_cells_or_with_each_answer(
+    rows: pd.DataFrame, tmp_path: Path, most: int
+) -> None:
+    """All cells but one have a single trial, and so have most answers."""
+    timed = rows[(rows["study"] == "widths") & (rows["status"] == "ok")]
+    kept = (timed["trial"] == 1) | ((timed["size"] == 100) & (timed["device"] == "cpu") & (timed["trial"] <= most))
+    text = (write_page(timed[kept], tmp_path).folder / "summary.txt").read_text()
+    assert ("single trial)" in text) is (most > 1)
+    assert ("Single trial per cell" in text) is (most == 1)
+
+
+def test_one_cell_is_told_in_the_singular(row: Row, tmp_path: Path) -> None:
+    html = write_page(pd.DataFrame([row()]), tmp_path).path.read_text()
+    assert "<summary>Data: 1 cell, " in html
+    assert "1 cells" not in visible(html)
+
+
 def test_many_answers_are_summarised(rows: pd.DataFrame, tmp_path: Path) -> None:
     """Five batch sizes, at one of which the GPU takes 1.8 times as long; paybacks are counted separately.
 

@@ -61,6 +61,9 @@ def claim(**columns: Any) -> dict[str, Any]:
         "metric": None,
         "over_metric": None,
         "elsewhere": "",
+        "unit": None,
+        "measured": None,
+        "verdict": "no_data",
         "caveats": [],
     } | columns
 
@@ -146,10 +149,39 @@ def test_a_row_has_the_answer_its_interval_the_published_value_and_the_tuned_ans
     assert row.text() == ("resident: GPU faster above 100 neurons (95 % CI 80 to 120); first of 2 series")
     assert not row.machines
     assert str(WORDS.published(row)).startswith("published 90 to 110: ")
-    of_range = {"claim": claim(published="tested: 90 to 110", verdict="reproduced"), "series": 1}
+    of_range = {"claim": claim(published="tested: 90 to 110", verdict="reproduced"), "series": 1, "verdicts": {}}
     assert str(WORDS.published(of_range)) == "tested: 90 to 110: ✓ reproduced"
     assert row.tuned.configurations() == "GPU: one CUDA graph; CPU: 1 core"
     assert row.tuned_text() == "GPU faster above 30 neurons (95 % CI 20 to 40)"
+
+
+def test_a_claim_judged_elsewhere_has_its_value_beside_the_verdict() -> None:
+    """The row's answer is about this CPU; the value that is judged, beside the other machine's own."""
+    there = {"elsewhere": "an H100 measured elsewhere", "unit": "parameters", "verdict": "reproduced"}
+    for measured, value in ((803_000.0, " (803 k)"), (None, "")):
+        row = row_of([answer()], [claim(**there, published="703,142", measured=measured)])
+        said = f"published 703,142: on an H100 measured elsewhere: ✓ reproduced there{value}"
+        assert str(WORDS.published(row)) == said
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "tally"),
+    [
+        (["reproduced"], ""),
+        (["reproduced", "differs"], "; of 2 statements: 1 reproduced, 1 differs"),
+        (["compatible", "differs", "differs"], "; of 3 statements: 1 compatible, 2 differ"),
+        (["no_data", "reproduced"], "; of 2 statements: 1 reproduced, 1 no data"),
+        (["reproduced"] * 3, "; all 3 statements reproduced"),
+        (["differs"] * 2, "; all 2 statements differ"),
+    ],
+)
+def test_a_row_has_the_verdicts_on_all_published_claims_of_its_machine(verdicts: list[str], tally: str) -> None:
+    published = [claim(verdict=verdict) for verdict in verdicts]
+    others = [claim(source="ours", verdict="reproduced"), claim(machine="there", verdict="differs")]
+    row = row_of([answer(machine="here")], [*published, *others])
+    said = str(WORDS.published(row))
+    assert said.partition(": ")[2].partition("; ")[2] == tally.removeprefix("; ")
+    assert not row_of([answer()], others[:1]).verdicts
 
 
 def test_each_machine_has_a_row_with_its_own_number_of_series() -> None:
@@ -170,6 +202,11 @@ def test_a_summary_lists_the_first_main_answer_of_each_other_kind() -> None:
     latencies = [Latency(status="single_trial", device=device) for device in ("CPU", "GPU")]
     row = row_of([answer(), best(), latencies[0], answer(series="as published"), latencies[1]], [])
     assert row.further == [latencies[0]]
+
+
+def test_a_summary_lists_the_first_main_answer_on_money() -> None:
+    others = [answer(cost=cost, crossover=place) for cost in ("energy", "money") for place in (50.0, 60.0)]
+    assert row_of([answer(), *others], []).further == [others[2]]
 
 
 @pytest.mark.parametrize(("device", "published"), [("CPU", None), ("GPU (NVIDIA H100)", "0.984")])
