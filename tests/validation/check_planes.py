@@ -2,8 +2,8 @@
 
     python tests/validation planes --simulations=200
 
-For each case: the share of runs that certify a side falsely anywhere, the certified share of the plane, and the points
-and trials that it took.
+For each case: the share of runs that certify a side falsely anywhere, the share of the certified places that are wrong,
+the certified share of the plane, and the points and trials that it took.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ EQUAL, LINEAR, CACHE, WAVES, STAIRS = "equal", "linear", "cache", "waves", "stai
 beyond its cache; the GPU's rate also rises and falls; or the GPU works on blocks of 32 rows."""
 ALIGNED, BAND = "aligned", "band"
 """The GPU is faster only at multiples of 8, as the sizes of the first grid are; or it is slower only between these."""
+BOTH, EITHER = "both", "either"
+"""The GPU is faster where the size and the batch size, or one of these, exceed limits: the boundary has a corner."""
 SIZES, BATCH_SIZES = (16, 64, 256, 1024, 4096), (1, 5, 23, 108, 512)
 REFINEMENT = Refinement(pairs=("plane",), extra_trials=8)
 PLACES = 40
@@ -45,7 +47,7 @@ class PlaneCase:
 
 CASES = [
     PlaneCase(truth, trials, spread)
-    for truth in (EQUAL, LINEAR, CACHE, WAVES, STAIRS, ALIGNED, BAND)
+    for truth in (EQUAL, LINEAR, CACHE, WAVES, STAIRS, ALIGNED, BAND, BOTH, EITHER)
     for trials, spread in ((3, 0.1), (8, 0.05), (8, 0.15))
 ]
 
@@ -79,8 +81,10 @@ def _simulated(case: PlaneCase, draw: np.random.Generator) -> dict[str, Any]:
         requests = plan_planes(table, stage, refinement, case.trials)
         wanted = {cell: numbers for request in requests for cell, numbers in request.trials.items()}
     (plane,) = planes_of(table)
+    wrong = wrong_share(plane, truth, draw)
     return {
-        "false": wrong_share(plane, truth, draw) > 0,
+        "false": wrong > 0,
+        "wrong_share": wrong,
         "certified": plane.share(1) + plane.share(-1),
         "points": len(plane.points),
         "trials_measured": len(table),
@@ -88,16 +92,25 @@ def _simulated(case: PlaneCase, draw: np.random.Generator) -> dict[str, Any]:
 
 
 def wrong_share(plane: Plane, truth: Truth, draw: np.random.Generator) -> float:
-    """The share of random places in certified triangles at which the other side is faster, or none is."""
+    """The share of the certified area, by random places in it, in which the other side is faster, or none is."""
     sides = plane.sides[plane.sides != 0]
     corners: Ints = plane.triangles[plane.sides != 0]
     weights = draw.dirichlet(np.ones(3), (len(corners), PLACES))
     places = np.exp(np.einsum("tpc,tcv->tpv", weights, np.log(plane.points[corners])))
     is_wrong = np.sign(truth(places[..., 0], places[..., 1])) != sides[:, None]
-    return float(is_wrong.mean()) if len(corners) else 0.0
+    return float(np.average(is_wrong.mean(axis=1), weights=plane.areas[plane.sides != 0])) if len(corners) else 0.0
+
+
+def _corner(name: str, draw: np.random.Generator) -> Truth:
+    least_size, least_batch_size = np.exp(draw.uniform(np.log((40, 3)), np.log((2000, 200))))
+    advantage = draw.uniform(0.4, 1.2)
+    of_both = np.logical_and if name == BOTH else np.logical_or
+    return lambda size, batch: np.where(of_both(size > least_size, batch > least_batch_size), advantage, -advantage)
 
 
 def truth_of(name: str, draw: np.random.Generator) -> Truth:
+    if name in (BOTH, EITHER):
+        return _corner(name, draw)
     overhead_s, launch_s = draw.uniform(5e-6, 3e-5), draw.uniform(4e-5, 2e-4)
     cpu_rate, gpu_rate = 10 ** draw.uniform(10, 11), 10 ** draw.uniform(12, 13)
     power, batch_power = draw.uniform(1, 2), draw.uniform(0.7, 1)

@@ -16,7 +16,14 @@ EXPONENTS = (1.0, 0.5, 2.0, 1 / 3, 2 / 3, 1.5, 3.0, 0.25, 0.75, 4 / 3, 4.0)
 """Of the batch size in a product or, as their negatives, in a quotient, the simplest first; that of the size is 1."""
 
 LEAST_OF_BATCH = 3
-"""Least number of sizes of a batch size in a table: points that refinement adds have batch sizes of their own."""
+"""Least number of sizes of a batch size in a table, among them the smallest and the largest of the plane.
+
+Those of a batch size that refinement added may lie in a narrow range, beyond which "always" and "never" are guesses.
+"""
+
+MOST_WRONG = 1 / 3
+"""Held-out wrong points of a rule, as a share of those of the better single side. In simulations of 644 planes, a rule
+with less was worse than that side, over the whole plane, in 2 of 310 cases; with a half, in 9 of 355."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class Fit:
 
 
 def simplest_rule(points: Ints, mean: Floats, signs: Floats) -> Fit | None:
-    """The simplest rule with the fewest held-out points wrong; None unless it beats the choice of one side everywhere.
+    """The simplest rule with the fewest held-out points wrong; None if one side everywhere is about as good.
 
     It is also None unless each side is faster at two points or more.
 
@@ -86,7 +93,7 @@ def simplest_rule(points: Ints, mean: Floats, signs: Floats) -> Fit | None:
         for rule in _kinds(points, mean)
     ]
     rule, held_out = min(wrong_of, key=lambda one: len(one[1]))
-    if len(held_out) >= min((signs > 0).sum(), (signs < 0).sum()):
+    if len(held_out) > MOST_WRONG * min((signs > 0).sum(), (signs < 0).sum()):
         return None
     wrong = judged[rule.chooses(points[judged]) != (mean[judged] > 0)]
     worst, held_out_worst = (float(np.exp(np.abs(mean[numbers]).max(initial=0.0))) for numbers in (wrong, held_out))
@@ -98,8 +105,10 @@ def _kinds(points: Ints, mean: Floats) -> Iterator[Rule]:
     both = ((1.0, sign * exponent) for sign in (1, -1) for exponent in EXPONENTS)
     for exponents in ((1.0, 0.0), (0.0, 1.0), *both):
         yield _threshold(points, mean, exponents)
-    batches, sizes = np.unique(points[:, 1], return_counts=True)
-    if len(of_table := batches[sizes >= LEAST_OF_BATCH].tolist()) > 1:
+    ends = {int(points[:, 0].min()), int(points[:, 0].max())}
+    sizes_of = {batch: {*points[points[:, 1] == batch, 0].tolist()} for batch in np.unique(points[:, 1]).tolist()}
+    of_table = [batch for batch, sizes in sizes_of.items() if len(sizes) >= LEAST_OF_BATCH and ends <= sizes]
+    if len(of_table) > 1:
         yield _table(points, mean, of_table)
 
 

@@ -66,11 +66,13 @@ def test_a_table_has_a_size_for_each_batch_size() -> None:
     assert rule.chooses(points).tolist() == [False, True, False, True, True]
     assert Rule(1.0, 0.0, None, [(1, None), (100, 0)]).chooses(points).tolist() == [False, True, False, True, False]
     from_size = {1: 3000, 8: 30, 64: 3000, 512: 30}
-    points = np.array([(2**power, batch) for power in range(4, 13) for batch in from_size])
-    mean = np.array([1.0 if size >= from_size[batch] else -1.0 for size, batch in points.tolist()])
+    narrow = [(size, 20) for size in (300, 330, 360)]
+    points = np.array([*narrow, *[(2**power, batch) for power in range(4, 13) for batch in from_size]])
+    mean = np.array([1.0 if size >= from_size.get(batch, 30) else -1.0 for size, batch in points.tolist()])
     fit = simplest_rule(points, mean, np.sign(mean))
     assert fit
     assert fit.rule.by_batch
+    assert [batch for batch, _ in fit.rule.by_batch] == [*from_size]
     assert (fit.rule.chooses(points) == (mean > 0)).all()
     again = Rule(**json.loads(json.dumps(vars(fit.rule), allow_nan=False)))
     assert (again.chooses(points) == (mean > 0)).all()
@@ -95,6 +97,14 @@ def test_one_side_everywhere_needs_no_rule() -> None:
     assert simplest_rule(POINTS, np.ones(20), np.ones(20)) is None
 
 
-def test_a_rule_that_is_no_better_than_one_side_is_none() -> None:
-    mean = np.random.default_rng(1).normal(size=len(POINTS))
+@pytest.mark.parametrize("seed", range(8))
+def test_sides_at_random_have_no_rule(seed: int) -> None:
+    mean = np.random.default_rng(seed).normal(size=len(POINTS))
     assert simplest_rule(POINTS, mean, np.sign(mean)) is None
+
+
+def test_a_contender_that_is_faster_below_a_size_only_has_no_rule() -> None:
+    added = np.exp(np.random.default_rng(0).uniform((math.log(200), 0), (math.log(450), math.log(512)), (40, 2)))
+    points = np.concatenate([POINTS, added.round().astype(int)])
+    mean = np.where(points[:, 0] < 300, 0.8, -0.8)
+    assert simplest_rule(points, mean, np.sign(mean)) is None
