@@ -3,7 +3,8 @@
     python tests/validation planes --simulations=200
 
 For each case: the share of runs that certify a side falsely anywhere, the share of the certified places that are wrong,
-the certified share of the plane, and the points and trials that it took.
+the certified share of the plane, and the points and trials that it took; then the share of runs with a rule, on how
+much of the plane rules err as a multiple of the better single side, and the share of rules no better than that side.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from simulation import simulate_cases, simulation_options
 
 from crossover.compare.intervals import Floats
 from crossover.compare.plane import Ints, Plane, plan_planes, planes_of
+from crossover.compare.rules import simplest_rule
 from crossover.config.studies import Cell, Refinement
 from crossover.tables.frames import write_csv
 
@@ -26,12 +28,13 @@ EQUAL, LINEAR, CACHE, WAVES, STAIRS = "equal", "linear", "cache", "waves", "stai
 beyond its cache; the GPU's rate also rises and falls; or the GPU works on blocks of 32 rows."""
 ALIGNED, BAND = "aligned", "band"
 """The GPU is faster only at multiples of 8, as the sizes of the first grid are; or it is slower only between these."""
-BOTH, EITHER = "both", "either"
-"""The GPU is faster where the size and the batch size, or one of these, exceed limits: the boundary has a corner."""
+BOTH, EITHER, BELOW = "both", "either", "below"
+"""The GPU is faster where the size and the batch size, or one of these, exceed limits: the boundary has a corner. Or it
+is faster below a size only, for which there is no kind of rule."""
 SIZES, BATCH_SIZES = (16, 64, 256, 1024, 4096), (1, 5, 23, 108, 512)
 REFINEMENT = Refinement(pairs=("plane",), extra_trials=8)
 PLACES = 40
-"""Random places in each certified triangle at which the truth is looked up."""
+"""Random places in each certified triangle, and along each axis of the plane, at which the truth is looked up."""
 
 Truth = Callable[[Floats, Floats], Floats]
 """ln(CPU's time / GPU's time) at sizes and batch sizes."""
@@ -47,7 +50,7 @@ class PlaneCase:
 
 CASES = [
     PlaneCase(truth, trials, spread)
-    for truth in (EQUAL, LINEAR, CACHE, WAVES, STAIRS, ALIGNED, BAND, BOTH, EITHER)
+    for truth in (EQUAL, LINEAR, CACHE, WAVES, STAIRS, ALIGNED, BAND, BOTH, EITHER, BELOW)
     for trials, spread in ((3, 0.1), (8, 0.05), (8, 0.15))
 ]
 
@@ -88,7 +91,22 @@ def _simulated(case: PlaneCase, draw: np.random.Generator) -> dict[str, Any]:
         "certified": plane.share(1) + plane.share(-1),
         "points": len(plane.points),
         "trials_measured": len(table),
+        **_of_rule(plane, truth),
     }
+
+
+def _of_rule(plane: Plane, truth: Truth) -> dict[str, float]:
+    """Whether there is a rule, and on how much of the plane it errs, as a multiple of the better single side."""
+    timed = plane.timed
+    is_certified = bool(plane.share(1) or plane.share(-1))
+    fit = simplest_rule(plane.points[timed], plane.mean[timed], plane.signs[timed]) if is_certified else None
+    if fit is None:
+        return {"rule": 0.0}
+    ends = zip(plane.points.min(axis=0), plane.points.max(axis=0), strict=True)
+    places = np.stack(np.meshgrid(*(np.geomspace(*both, PLACES) for both in ends)), axis=-1).reshape(-1, 2)
+    wins = truth(*places.T) > 0
+    errors = (fit.rule.chooses(places) != wins).mean() / min(wins.mean(), 1 - wins.mean())
+    return {"rule": 1.0, "rule_errors": errors, "rule_worse": float(errors >= 1)}
 
 
 def wrong_share(plane: Plane, truth: Truth, draw: np.random.Generator) -> float:
@@ -101,16 +119,16 @@ def wrong_share(plane: Plane, truth: Truth, draw: np.random.Generator) -> float:
     return float(np.average(is_wrong.mean(axis=1), weights=plane.areas[plane.sides != 0])) if len(corners) else 0.0
 
 
-def _corner(name: str, draw: np.random.Generator) -> Truth:
+def _limits(name: str, draw: np.random.Generator) -> Truth:
     least_size, least_batch_size = np.exp(draw.uniform(np.log((40, 3)), np.log((2000, 200))))
     advantage = draw.uniform(0.4, 1.2)
-    of_both = np.logical_and if name == BOTH else np.logical_or
-    return lambda size, batch: np.where(of_both(size > least_size, batch > least_batch_size), advantage, -advantage)
+    is_faster = {BOTH: np.logical_and, EITHER: np.logical_or, BELOW: lambda is_large, _: np.logical_not(is_large)}[name]
+    return lambda size, batch: np.where(is_faster(size > least_size, batch > least_batch_size), advantage, -advantage)
 
 
 def truth_of(name: str, draw: np.random.Generator) -> Truth:
-    if name in (BOTH, EITHER):
-        return _corner(name, draw)
+    if name in (BOTH, EITHER, BELOW):
+        return _limits(name, draw)
     overhead_s, launch_s = draw.uniform(5e-6, 3e-5), draw.uniform(4e-5, 2e-4)
     cpu_rate, gpu_rate = 10 ** draw.uniform(10, 11), 10 ** draw.uniform(12, 13)
     power, batch_power = draw.uniform(1, 2), draw.uniform(0.7, 1)

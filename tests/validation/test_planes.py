@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from check_planes import ALIGNED, CACHE, EQUAL, PlaneCase, plane_rows, truth_of, wrong_share
+from check_planes import ALIGNED, BELOW, CACHE, EQUAL, PlaneCase, plane_rows, truth_of, wrong_share
 
 from crossover.compare.plane import Plane
 
@@ -22,6 +22,14 @@ def test_certified_regions_are_right(truth: str, least_certified: float) -> None
 def test_nothing_is_certified_where_the_sizes_of_the_grid_are_special() -> None:
     (found,) = plane_rows(PlaneCase(ALIGNED, 3, 0.1), 4, seed=0).to_dict("records")
     assert (found["false"], found["certified"]) == (0, 0)
+
+
+def test_rules_are_given_where_they_gain_much() -> None:
+    (found,) = plane_rows(PlaneCase(CACHE, 8, 0.05), 2, seed=0).to_dict("records")
+    assert (found["rule"], found["rule_worse"]) == (1, 0)
+    assert 0 < found["rule_errors"] < 0.3
+    (found,) = plane_rows(PlaneCase(BELOW, 8, 0.05), 2, seed=0).to_dict("records")
+    assert found["rule"] == 0
 
 
 def test_the_simulation_finds_a_false_region() -> None:
