@@ -2,7 +2,7 @@
 
     python tests/validation planes --simulations=200
 
-For each case: the share of runs that certify a side falsely anywhere, the share of the certified places that are wrong,
+For each case: the share of runs that certify a side falsely anywhere, the share of the certified area that is wrong,
 the certified share of the plane, and the points and trials that it took; then the share of runs with a rule, on how
 much of the plane rules err as a multiple of the better single side, and the share of rules no better than that side.
 """
