@@ -285,7 +285,9 @@ SUMMARIES = _axes(CELL_AXES) | {
     "products_memory_roof_s": Column("memory_roof_s for matmuls, convolutions and attention alone", "s"),
     "compute_roof_s": Column("minimum time of a step's operations, at the measured peak of the precision", "s"),
     "launch_roof_s": Column(
-        "minimum time to launch a step's kernels within one CUDA graph, regardless of their size", "s"
+        "minimum time to launch a step's kernels within one CUDA graph, regardless of their size; on a CPU, the "
+        "time to call the step's operators, from roof `framework`",
+        "s",
     ),
     "gaps_s": Column("total time of the gaps between a step's kernels within one CUDA graph", "s"),
     **_estimate(

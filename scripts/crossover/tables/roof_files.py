@@ -47,6 +47,8 @@ class Roofs:
     """Time of a tiny kernel within a CUDA graph; NaN if not probed."""
     graph_gap_s: float
     """The part of `graph_launch_s` in which the kernel does not run."""
+    framework_s: float = math.nan
+    """Time of a tiny network's training step on a core of a CPU; NaN if not probed."""
 
     @classmethod
     def best_of(cls, rows: pd.DataFrame) -> Roofs:
@@ -66,4 +68,5 @@ class Roofs:
             memory["value"].astype(float).tolist(),
             value_of.get("graph_launch", math.nan),
             value_of.get("graph_gap", math.nan),
+            value_of.get("framework", math.nan),
         )

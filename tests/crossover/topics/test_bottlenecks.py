@@ -13,7 +13,7 @@ from crossover.compare.intervals import share_over_trials
 from crossover.config.words import LARGER_BATCH
 from crossover.tables.registry import CELL_AXES, REMEDIES, SPLIT
 from crossover.tables.run_tables import table_of
-from crossover.topics.bottlenecks.table import LEAST, RoofTimes, bottleneck_of, split_of, with_bottlenecks
+from crossover.topics.bottlenecks.table import CALLING, LEAST, RoofTimes, bottleneck_of, split_of, with_bottlenecks
 
 UNKNOWN = RoofTimes(*[math.nan] * 5)
 
@@ -64,6 +64,7 @@ def bottleneck(trial: dict[str, Any], roofs: RoofTimes = UNKNOWN, trials: int = 
 
 
 PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.0, gaps_s=0.0)
+CALLS = PEAK._replace(launch_s=9.0)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +110,24 @@ PEAK = RoofTimes(memory_s=0.0, products_memory_s=0.0, compute_s=0.8, launch_s=0.
             PEAK._replace(compute_s=0.4, memory_s=0.4),
             *("memory", "compute", None, None),
         ),
-        (cpu(loader=9), PEAK, "loader", None, "prepare", 10),
-        (cpu(threads=4), PEAK, "threads", None, "one_thread", 5),
-        (cpu(overhead=9), PEAK, "overhead", None, "larger_batch", 40 / 13),
-        (cpu(host=9), PEAK, "host", None, None, None),
-        (cpu(host=9, larger_s=4 * 9 + 4), PEAK, "host", None, None, None),  # host work that grows with the batch
-        (cpu(overhead=9, larger_s=None), PEAK, "overhead", None, None, None),
-        (cpu(overhead=9, larger_s=None, execution="compile"), PEAK._replace(compute_s=9.0), "compute", *[None] * 3),
+        (cpu(loader=9), CALLS, "loader", None, "prepare", 10),
+        (cpu(threads=4), CALLS, "threads", None, "one_thread", 5),
+        (cpu(overhead=9), CALLS, "overhead", None, "larger_batch", 40 / 13),
+        (cpu(host=9), CALLS, "host", None, None, None),
+        (cpu(host=9, larger_s=4 * 9 + 4), CALLS, "host", None, None, None),  # host work that grows with the batch
+        (cpu(overhead=9, larger_s=None), CALLS, "overhead", None, None, None),
+        (cpu(overhead=9, larger_s=None, execution="compile"), CALLS._replace(compute_s=9.0), "compute", *[None] * 3),
+        # Work on weights does not grow with the batch either, but calls take at most a tenth of the step.
+        (cpu(overhead=9), CALLS._replace(launch_s=1 / CALLING, memory_s=2.0), "memory", None, None, None),
+        (
+            cpu(overhead=9),
+            CALLS._replace(launch_s=1 / CALLING, memory_s=0.7, compute_s=0.0),
+            *("unexplained", None, None, None),
+        ),
+        (cpu(overhead=9), CALLS._replace(launch_s=1 / CALLING, memory_s=2.0, compute_s=2.1), "compute", *[None] * 3),
+        (cpu(overhead=9, larger_s=None), CALLS._replace(launch_s=1 / CALLING), "compute", None, None, None),
+        # Without a roof, calls take at most what the operators leave.
+        (cpu(overhead=9, products_s=10.0), CALLS._replace(launch_s=math.nan, compute_s=9.0), "compute", *[None] * 3),
     ],
 )
 def test_the_largest_part_is_the_bottleneck_with_the_gain_of_its_remedy(

@@ -8,10 +8,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from crossover.measurement.framework import _training_step
+from crossover.measurement.step.devices import open_device
+from crossover.measurement.step.operators import OperatorWork
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.roof_files import Roofs
 from crossover.tables.run_tables import table_of
-from crossover.topics.bottlenecks.bounds import compute_roof_s, memory_roof_s, with_roofs
+from crossover.topics.bottlenecks.bounds import FRAMEWORK_OPERATORS, compute_roof_s, memory_roof_s, with_roofs
 
 ROOFS = Roofs({"fp32": 1e12, "bf16": 8e12}, [2.0**20, 2.0**30], [4e12, 1e12], 1e-6, 2e-7)
 
@@ -68,6 +71,24 @@ def test_a_cell_has_the_share_of_its_highest_roof() -> None:
     assert cells_with_roofs.loc[0, ["roof_share_low", "roof_share_high"]].tolist() == pytest.approx([0.25, 1.0])
     assert cells_with_roofs["flag_names"].tolist() == [[], [], []]
     assert with_roofs(cells_with_roofs, measurements, table_of("roofs")).equals(cells_with_roofs)
+
+
+def test_calling_the_operators_of_a_cpu_step_takes_a_time_in_proportion_to_the_roof_of_the_framework() -> None:
+    """14 operators on 1 KiB and 20 on 64 B are as many as the framework's step has."""
+    sizes = {"products": [0.0] * 11, "others": [0.0] * 11}
+    sizes["products"][10], sizes["others"][6] = 14 * 2**10, 20 * 2**6
+    cell = row(device="cpu")
+    work = {f"{group}_bytes_by_working_set": moved for group, moved in sizes.items()} | {"kernels_per_step": None}
+    roofs = table_of("roofs", [{"machine": "a", "device": "cpu", "roof": "framework", "value": 1e-4, "unit": "s"}])
+    cells = table_of("cells", [cell | {"flag_names": []}])
+    cells = with_roofs(cells, pd.DataFrame([cell | work | {"status": "ok"}]), roofs)
+    assert cells["launch_roof_s"].tolist() == [pytest.approx(2e-4)]
+
+
+def test_the_step_of_the_framework_probe_has_its_number_of_operators() -> None:
+    with OperatorWork((), open_device("cpu")) as work:
+        _training_step()()
+    assert sum(map(len, work.marks.values())) == FRAMEWORK_OPERATORS
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,9 @@ from crossover.tables.run_tables import table_of
 ALONE = 1.1
 """Factor by which a single trial must be faster than its roof for the flag `above_roof`."""
 
+FRAMEWORK_OPERATORS = 34
+"""Operators of the training step that roof `framework` times, without views."""
+
 FUSED = ("compile",)
 """Executions that fuse operators, so that they move fewer bytes than an eager step."""
 
@@ -62,12 +65,15 @@ def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> di
         return {}
     products, others, kernels = work.loc[key]
     products_s = math.nan if cell["execution"] in FUSED else memory_roof_s(products, roofs)
+    launch_s = or_nan(kernels) * roofs.graph_launch_s
+    if is_cpu(cell["device"]):
+        launch_s = roofs.framework_s * (1 + (_operators(products) + _operators(others)) / FRAMEWORK_OPERATORS)
     row = {
         "memory_roof_s": products_s + memory_roof_s(others, roofs),
         "products_memory_roof_s": products_s,
         "bytes_per_step": float(sum(products) + sum(others)) if products is not None else math.nan,
         "compute_roof_s": compute_roof_s(cell["flops_per_step"], str(cell["precision"]), roofs),
-        "launch_roof_s": or_nan(kernels) * roofs.graph_launch_s,
+        "launch_roof_s": launch_s,
         "gaps_s": or_nan(kernels) * roofs.graph_gap_s,
     }
     highest_s = np.nanmax([row["memory_roof_s"], row["compute_roof_s"], 0.0]) or math.nan
@@ -86,6 +92,13 @@ def memory_roof_s(bytes_by_working_set: Sequence[float] | None, roofs: Roofs) ->
     touched = 2.0 ** (np.arange(len(moved)) + 0.5)
     bandwidth = np.exp(np.interp(np.log(touched), np.log(roofs.working_sets), np.log(roofs.bandwidths)))
     return float((moved / bandwidth).sum())
+
+
+def _operators(bytes_by_working_set: Sequence[float] | None) -> float:
+    """Maximum number of operators that move these bytes (see `memory_roof_s`); NaN if unknown."""
+    if bytes_by_working_set is None:
+        return math.nan
+    return math.fsum(moved / 2**k for k, moved in enumerate(bytes_by_working_set))
 
 
 def compute_roof_s(flops: float | None, precision: str, roofs: Roofs) -> float:
