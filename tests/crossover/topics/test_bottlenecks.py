@@ -126,6 +126,11 @@ CALLS = PEAK._replace(launch_s=9.0)
         ),
         (cpu(overhead=9), CALLS._replace(launch_s=1 / CALLING, memory_s=2.0, compute_s=2.1), "compute", *[None] * 3),
         (cpu(overhead=9, larger_s=None), CALLS._replace(launch_s=1 / CALLING), "compute", None, None, None),
+        (
+            cpu(threads=4, work=3),  # distributing work to threads does not grow either
+            CALLS._replace(launch_s=0.0, memory_s=2.0, compute_s=1.9),
+            *("threads", "compute", "one_thread", 7 / 3),
+        ),
         # Without a roof, calls take at most what the operators leave.
         (cpu(overhead=9, products_s=10.0), CALLS._replace(launch_s=math.nan, compute_s=9.0), "compute", *[None] * 3),
     ],
