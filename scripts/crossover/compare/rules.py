@@ -21,7 +21,7 @@ LEAST_OF_BATCH = 3
 Those of a batch size that refinement added may lie in a narrow range, beyond which "always" and "never" are guesses.
 """
 
-MOST_WRONG = 1 / 3
+MOST_HELD_OUT_WRONG = 1 / 3
 """Held-out wrong points of a rule, as a share of those of the better single side. In simulations of 644 planes, a rule
 with less was worse than that side, over the whole plane, in 2 of 310 cases; with a half, in 9 of 355."""
 
@@ -93,7 +93,7 @@ def simplest_rule(points: Ints, mean: Floats, signs: Floats) -> Fit | None:
         for rule in _kinds(points, mean)
     ]
     rule, held_out = min(wrong_of, key=lambda one: len(one[1]))
-    if len(held_out) > MOST_WRONG * min((signs > 0).sum(), (signs < 0).sum()):
+    if len(held_out) > MOST_HELD_OUT_WRONG * min((signs > 0).sum(), (signs < 0).sum()):
         return None
     wrong = judged[rule.chooses(points[judged]) != (mean[judged] > 0)]
     worst, held_out_worst = (float(np.exp(np.abs(mean[numbers]).max(initial=0.0))) for numbers in (wrong, held_out))
