@@ -112,10 +112,10 @@ NAMES = {"low": "crossover_low", "high": "crossover_high"}
 def test_a_crossover_with_a_reference_says_what_is_known(with_reference: RunTables) -> None:
     (answer,) = of_kind(with_reference, "reference")
     low, high = (amount_text(end, answer.unit) for end in (answer.crossover_low, answer.crossover_high))
-    source = "Estimated from its steps elsewhere (2026-11-23), "
-    assert answer.basis() == f"{source}with the host's work 4.00x slower here, then 100 % of a step; 95 % interval"
+    source = "Estimated from its steps elsewhere (2026-11-23): "
+    assert answer.basis() == f"{source}the host's work, 100 % of a step here, is 4.00x slower; 95 % interval"
     undecided = replace(answer, status="undecided", host_share=None, host_slowdown=0.5, crossover_low=None)
-    assert undecided.basis() == f"{source}with the host's work 2.00x faster here"
+    assert undecided.basis() == f"{source}the host's work is 2.00x faster here"
 
     def said(**changes: Any) -> tuple[str, str]:
         changed = replace(answer, **{NAMES.get(name, name): value for name, value in changes.items()})

@@ -148,8 +148,8 @@ class Reference(Crossover):
         if self.host_slowdown is None:
             return source + interval
         times, how = max(self.host_slowdown, 1 / self.host_slowdown), "slower" if self.host_slowdown >= 1 else "faster"
-        share = f", then {share_text(self.host_share)} of a step" if self.host_share else ""
-        return f"{source}, with the host's work {number_text(times)}x {how} here{share}{interval}"
+        share = f", {share_text(self.host_share)} of a step here," if self.host_share else ""
+        return f"{source}: the host's work{share} is {number_text(times)}x {how}{' here' * (not share)}{interval}"
 
 
 SPANNED: dict[str, Any] = {"smallest": min, "largest": max, "ratio_low": min, "ratio_high": max}
