@@ -98,7 +98,8 @@ def _is_whole(series: Any) -> bool:
         if not all(len(region) == (7 if is_plane(series) else 3) for region in regions):
             return False
         numbers = all(math.isfinite(end) and end > 0 for region in regions for end in region[:-1])
-        return numbers and (not is_plane(series) or (all(map(_has_area, regions)) and _has_rule(series)))
+        is_right = numbers and _has_names(series)
+        return is_right and (not is_plane(series) or (all(map(_has_area, regions)) and _has_rule(series)))
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
         return False
 
@@ -121,19 +122,25 @@ def _has_area(triangle: Sequence[float]) -> bool:
     return abs(_turn(*_corners(triangle[:6]))) > TOLERANCE
 
 
+def _has_names(series: Threshold) -> bool:
+    """Whether both variables have names that a function's arguments may have."""
+    first, second = names = series.get("arguments", POINT)
+    return first != second and all(
+        name.isidentifier() and not iskeyword(name) and name not in RESERVED for name in names
+    )
+
+
 def _has_rule(plane: Threshold) -> bool:
-    """Whether both variables have names that a function's arguments may have, and the rule, if any, is whole."""
-    first, second = plane.get("arguments", POINT)
-    is_named = all(name.isidentifier() and not iskeyword(name) and name not in RESERVED for name in (first, second))
-    if not is_named or first == second:
-        return False
+    """Whether the rule, if any, is whole."""
     if (rule := plane.get("rule")) is None:
         return True
-    _c_rule(rule["rule"], first, second)
+    _c_rule(rule["rule"], *POINT)
     exponents = [rule["rule"][f"{axis}_exponent"] for axis in ("size", "batch")]
-    ends = [end for ends in rule["rule"]["by_batch"] or [[rule["rule"]["least"]]] for end in ends if end is not None]
+    rows = rule["rule"]["by_batch"] or [(1, rule["rule"]["least"])]
+    ends = [end for batch, least in rows for end in (batch, least) if end is not None]
     numbers = [rule["wrong"], rule["points"], rule["worst"], *exponents, *ends]
-    return {"text", "of"} <= rule.keys() and all(map(math.isfinite, numbers))
+    is_text = isinstance(rule["text"], str) and isinstance(rule["of"], str)
+    return is_text and all(map(math.isfinite, numbers))
 
 
 def _why_nothing_is_decided(thresholds: Sequence[Threshold]) -> str | None:

@@ -358,6 +358,8 @@ def test_headers_of_two_files_have_their_rules_and_go_together(file: Path, tmp_p
         {"triangles": {}},
         {"triangles": None},
         {"ranges": [{"from": 1}]},
+        {"arguments": None},
+        {"arguments": ["m", "k", "n"]},
     ],
 )
 def test_a_damaged_file_is_refused(file: Path, tmp_path: Path, change: dict[str, Any]) -> None:
@@ -378,6 +380,7 @@ def test_a_damaged_file_is_refused(file: Path, tmp_path: Path, change: dict[str,
         {"least": math.nan},
         {"least": math.inf},
         {"by_batch": [[1, None], [8, math.inf]]},
+        {"by_batch": [[1, 16], [8, 16, 16]]},
     ],
 )
 def test_a_rule_with_a_number_that_is_not_finite_is_damaged(file: Path, tmp_path: Path, change: dict[str, Any]) -> None:

@@ -302,7 +302,7 @@ def _defaults_for(model: Model, sizes: Sequence[int | str], given: Mapping[str, 
     if x_axis == CPU_THREADS:
         defaults["cpu_threads"] = [1, HALF]
     asked = QUESTIONS.get(x_axis, QUESTIONS["size"])
-    if model.axes:
+    if model.axes and x_axis != CPU_THREADS:
         asked = QUESTIONS["size"].replace("size", listed(model.axes))
     return {
         "title": f"{model.title}, a {'function' if model.is_function else 'model'} of your own",

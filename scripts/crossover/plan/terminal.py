@@ -156,6 +156,8 @@ class Progress(logging.Handler):
         """Output of each running job of `ANSWERING` and `ADDING`."""
         self._measured: set[str] = set()
         """The studies that this run measures. The first answer of another study was shown by an earlier run."""
+        self._answers: dict[str, str] = {}
+        """First answers of studies that this run has not measured yet."""
         self._began: float | None = None
         self._added = 0
         self._last_step = -1
@@ -203,7 +205,9 @@ class Progress(logging.Handler):
             if rule in MEASURING:
                 self._began = self._clock() if self._began is None else self._began
                 self._logs[facts["jobid"]] = facts.get("log") or ()
-                self._measured.add(facts["wildcards"]["study"])
+                self._measured.add(study := facts["wildcards"]["study"])
+                if answer := self._answers.pop(study, ""):
+                    self._say(answer)
             if rule in (ANSWERING, *ADDING):
                 self._outputs[facts["jobid"]] = facts["output"][0]
         elif event == "job_error" and not self.stopped and facts["jobid"] in self._running:
@@ -228,7 +232,8 @@ class Progress(logging.Handler):
                 self._tell()
             elif rule == ANSWERING:
                 path = Path(self._outputs.pop(facts["job_id"]))
-                if path.stem in self._measured and (answer := _text(path).rstrip()):
+                self._answers[path.stem] = _text(path).rstrip()
+                if path.stem in self._measured and (answer := self._answers.pop(path.stem)):
                     self._say(answer)
             elif rule in ADDING:
                 self._tell_added(rule, Path(self._outputs.pop(facts["job_id"])))

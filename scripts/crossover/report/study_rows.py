@@ -16,6 +16,7 @@ from crossover.text import seconds_text
 from crossover.topics.answer import Answer
 from crossover.topics.asked import Asked
 from crossover.topics.candidates import Best
+from crossover.topics.claims.findings import NO_DATA
 from crossover.topics.comparisons import StepTime
 from crossover.topics.crossovers.answers import CROSSED, LEADS, Crossover
 
@@ -58,7 +59,7 @@ class StudyRow:
     """The machine's number of pairs of series and device with a main answer of the same kind and cost."""
     claim: Mapping[str, Any] | None
     verdicts: Mapping[str, int]
-    """The number of published claims with each verdict on the machine of `claim`."""
+    """The number of published claims with each verdict on the machine of `claim`, without those that lack data."""
 
     def sentence(self) -> str:
         """The study's answer in one sentence; without a comparison, the time at the smallest and the largest size."""
@@ -131,7 +132,11 @@ def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> Study
         machines=machines,
         series=len({_series(answer) for answer in of_machine}),
         claim=closest,
-        verdicts=Counter(claim["verdict"] for claim in published if closest and claim["machine"] == closest["machine"]),
+        verdicts=Counter(
+            claim["verdict"]
+            for claim in published
+            if closest and claim["machine"] == closest["machine"] and claim["verdict"] != NO_DATA
+        ),
     )
 
 

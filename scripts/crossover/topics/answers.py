@@ -123,9 +123,10 @@ def _completed(answer: Answer, currency: str | None) -> Answer:
 
 
 def by_relevance(tables: RunTables, study: Study) -> RunTables:
-    """The tables of a study, with its most relevant crossovers first.
+    """The tables of a study, with its most relevant crossovers first, those in time before all others.
 
-    These match the first published claim on a crossover. Without such a claim, they have a known position or bound.
+    The most relevant ones match the first published claim on a crossover. Without such a claim, they have a known
+    position or bound.
     """
     published = [claim.form for claim in study.claims if claim.source != OURS]
     where = next((form.where for form in published if isinstance(form, CrossoverBetween)), None)
@@ -135,7 +136,8 @@ def by_relevance(tables: RunTables, study: Study) -> RunTables:
         first = crossovers[crossovers["status"].isin(LEADS) | bounds]
     else:
         first = rows_with(crossovers, list(where), where)
-    return replace(tables, crossovers=pd.concat([first, crossovers.drop(first.index)]))
+    ordered = pd.concat([first, crossovers.drop(first.index)])
+    return replace(tables, crossovers=ordered.sort_values("cost", key=lambda cost: cost != "time", kind="stable"))
 
 
 def _study_answers(tables: RunTables, study: Study, together: int) -> list[Answer]:

@@ -35,12 +35,13 @@ class Cold(Crossover):
     """By side, for each size: the time of a cold call over that of a repeated one."""
 
     def sentence(self) -> str:
-        repeated, sides = Crossover(**self.repeated), f"{self.winner} and {self.loser}"
+        repeated = Crossover(**self.repeated)
         if not (self.factor and self.factor_low and self.factor_high):
-            return f"Crossover of {sides} in cold calls: {self.place()}; in repeated calls: {repeated.place()}"
+            return f"Cold calls: {_placed(self)}; repeated calls: {_placed(repeated)}"
         before, after = self._known(repeated.crossover), self._known(self.crossover)
         moved = f"from {amount_text(before, self.unit)} to {position_text(after, self.unit)}"
         tie = ", but not significantly" if self.factor_low <= 1 <= self.factor_high else ""
+        sides = f"{self.winner} and {self.loser}"
         return f"A cold call moves the crossover of {sides} {moved}, {number_text(self.factor)} times{tie}"
 
     def summary_of(self, alike: Sequence[Self]) -> str:
@@ -50,6 +51,11 @@ class Cold(Crossover):
         slower = [f"{span_text(ratios, number_text)}x as long on the {side}" for side, ratios in self.slowdowns.items()]
         takes = [f"a cold call takes {listed(slower)}"] if slower else []
         return [*confidence_text(self.factor_low, self.factor_high, "times"), *takes]
+
+
+def _placed(crossover: Crossover) -> str:
+    """What is known of a crossover, with its interval."""
+    return crossover.crossing() + "".join(f" ({interval})" for interval in crossover.interval()[:1])
 
 
 def cold_answers(tables: RunTables, x_axis: str, together: int) -> list[Cold]:

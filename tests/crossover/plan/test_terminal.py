@@ -174,6 +174,17 @@ def test_a_first_answer_is_shown_only_by_a_run_that_measures_its_study(tmp_path:
     assert ("GPU faster" in run.said) is (study == "mine")
 
 
+def test_a_first_answer_from_rows_of_an_interrupted_run_is_shown_once_its_study_is_measured(tmp_path: Path) -> None:
+    answer = tmp_path / "mine.txt"
+    answer.write_text("GPU faster\n")
+    run = Run(measure_cell=3, give_first_answer=1)
+    run.job(1, "give_first_answer", output=str(answer))
+    assert "GPU faster" not in run.said
+    for number in (2, 3):
+        run.job(number)
+    assert run.said.count("GPU faster") == 1
+
+
 def test_rows_that_snakemake_plans_later_count_from_the_start() -> None:
     rounds = [*[1] * 1000, *[2] * 1000, *[3] * 999]
     assert Run(rounds, measure_cell=3, plan_refinement=1).said == [

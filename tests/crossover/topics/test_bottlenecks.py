@@ -199,3 +199,23 @@ def test_the_profile_of_the_first_trial_counts_for_all_trials_of_a_cell() -> Non
     rows = with_bottlenecks(cells, pd.DataFrame([*trials, untried]))
     assert rows["bottleneck"].tolist() == ["launch", pd.NA]
     assert rows["predicted_gain"].tolist() == [pytest.approx(100.0), pd.NA]
+
+
+def test_calls_take_no_longer_for_each_operator_than_the_shortest_step_of_the_series() -> None:
+    """The larger cell has twice the operators of the smaller one, whose step takes 0.5 times what the roof gives."""
+    axes = dict.fromkeys(CELL_AXES, "a") | {"batch_size": 2, "device": "cpu"}
+    steps = {1: cpu(overhead=0.5, work=0), 2: cpu(overhead=8, work=2)}
+    launch_s = {1: 1.0, 2: 2.0}
+    trials = [axes | {"size": size, "status": "ok", "flag_names": []} | step for size, step in steps.items()]
+    cells = table_of(
+        "cells",
+        [
+            axes | {"size": size, "step_time_s": step["held_s"], "launch_roof_s": launch_s[size]}
+            for size, step in steps.items()
+        ],
+    )
+    rows = with_bottlenecks(cells, pd.DataFrame(trials))
+    assert rows["overhead_share"].tolist() == pytest.approx([1.0, 0.5 * 2 / 10])
+    alone = with_bottlenecks(cells.iloc[1:], pd.DataFrame(trials[1:]))
+    assert alone["overhead_share"].tolist() == pytest.approx([CALLING * 2 / 10])
+    assert rows["launch_roof_s"].tolist() == [1.0, 2.0]

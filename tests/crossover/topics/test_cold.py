@@ -80,34 +80,41 @@ def test_the_ratio_counts_among_the_comparisons_of_its_study(series: Row) -> Non
 
 
 @pytest.mark.parametrize(
-    ("gpu_s", "count", "place"),
+    ("gpu_s", "count", "known"),
     [
-        (50e-6, 3, "below 100 linear layers, if any"),
-        (20e-3, 3, "above 10,000 linear layers, if any"),
-        (1.001e-4, 3, "below 1,000 linear layers, if any"),  # a tie at the smallest size
-        (9.99e-3, 3, "above 1,000 linear layers, if any"),
-        (4e-3, 1, "at 4,000 linear layers (between 1,000 and 10,000)"),
+        (50e-6, 3, "GPU faster at every size measured, 2.00 to 200x"),
+        (20e-3, 3, "CPU faster at every size measured, 2.00 to 200x"),
+        (4e-3, 1, "GPU faster above ~4,000 linear layers (between 1,000 and 10,000)"),
     ],
 )
 @pytest.mark.parametrize("is_cold", [True, False])
 def test_without_both_intervals_it_says_what_is_known_of_both_crossovers(
-    series: Row, gpu_s: float, count: int, place: str, is_cold: bool
+    series: Row, gpu_s: float, count: int, known: str, is_cold: bool
 ) -> None:
     protocols = (COLD, "resident") if is_cold else ("resident", COLD)
     cold = cold_of(series(gpu_s, count, protocol=protocols[0]) + series(2e-3, protocol=protocols[1]))
     assert cold.factor is None
-    about, known = cold.sentence().removeprefix("Crossover of ").split(" in cold calls: ")
-    assert {*about.split(" and ")} == {"GPU", "CPU"}
-    places = known.split("; in repeated calls: ")
-    assert places[0 if is_cold else 1] == place
-    assert places[1 if is_cold else 0].startswith("at 2,000 linear layers (95 % CI ")
+    told = cold.sentence().removeprefix("Cold calls: ").split("; repeated calls: ")
+    assert told[0 if is_cold else 1] == known
+    assert told[1 if is_cold else 0].startswith("GPU faster above 2,000 linear layers (95 % CI ")
 
 
-def test_of_crossovers_without_a_bound_nothing_is_known(series: Row) -> None:
-    rows = series(2e-3) + [
-        trial | {"protocol": COLD, "step_time_s": 1e-3 * 1.01 ** trial["trial"]} for trial in series(1e-3)
-    ]
-    assert cold_of(rows).sentence().startswith("Crossover of GPU and CPU in cold calls: unknown; in repeated calls: at")
+def test_crossovers_in_opposite_directions_have_no_ratio(series: Row) -> None:
+    """In cold calls the GPU takes size^2 / 4 ns: it is faster below 4,000 layers."""
+    rows = series(2e-3) + series(1.0, protocol=COLD)
+    for trial in rows:
+        if trial.get("protocol") == COLD and trial["device"] == "cuda":
+            trial["step_time_s"] *= (trial["size"] * 1e-6) ** 2 / 4e-3
+    told = cold_of(rows).sentence()
+    assert told.startswith("Cold calls: GPU faster only below 4,000 linear layers (95 % CI ")
+    assert "; repeated calls: GPU faster above 2,000 linear layers" in told
+
+
+def test_a_series_is_compared_with_its_own_repeated_calls(series: Row) -> None:
+    rows = series(2e-3) + series(4e-3, protocol=COLD)
+    rows += series(1e-3, precision="bf16") + series(8e-3, protocol=COLD, precision="bf16")
+    factors = [answer.factor for answer in answers(rows) if answer.kind == "cold"]
+    assert sorted(factors) == pytest.approx([2, 8], rel=1e-3)
 
 
 def test_caveats_of_repeated_calls_that_are_about_places_are_left_out(series: Row) -> None:

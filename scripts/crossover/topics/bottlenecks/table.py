@@ -87,7 +87,7 @@ def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.Data
     tried = measurements[is_tried].reindex(columns=[*CELL_AXES, *TIMES, "fits_graph", *OF_FIRST, "flag_names"])
     roofs = {
         tuple(row[axis] for axis in CELL_AXES): RoofTimes(*(or_nan(row[name]) for name in ROOF_TIMES))
-        for row in cells.to_dict("records")
+        for row in cells.assign(launch_roof_s=_limited_calls_s(cells)).to_dict("records")
     }
     for fill in ("bfill", "ffill"):
         tried[OF_FIRST] = getattr(tried.groupby(CELL_AXES, sort=False)[OF_FIRST], fill)()
@@ -97,6 +97,17 @@ def with_bottlenecks(cells: pd.DataFrame, measurements: pd.DataFrame) -> pd.Data
         key = tuple(trials[positions[0]][axis] for axis in CELL_AXES)
         rows[key] = bottleneck_of([trials[position] for position in positions], roofs[key])
     return with_cell_columns(cells, rows, BOTTLENECKS)
+
+
+def _limited_calls_s(cells: pd.DataFrame) -> pd.Series:
+    """`launch_roof_s`, on a CPU so that CALLING times it is at most the shortest step of the series, relative to it.
+
+    Calls take as long at every size, and never longer than a step.
+    """
+    launch_s = cells["launch_roof_s"]
+    series = [cells[axis] for axis in CELL_AXES if axis not in ("size", "batch_size")]
+    least = (cells["step_time_s"] / launch_s).groupby(series, dropna=False).transform("min")
+    return launch_s.mask(cells["device"].map(is_cpu).astype(bool) & (least < CALLING).fillna(False), launch_s * least / CALLING)
 
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:

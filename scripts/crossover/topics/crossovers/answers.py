@@ -173,16 +173,6 @@ class Crossover(Answer):
         places = f" ({self._caveat_places()})" if self.caveat_at else ""
         return f"No comparison of {sides}: {reason.replace('size', point_of(self.unit))}{places}"
 
-    def place(self) -> str:
-        """Where the sides cross, with its interval, or what is known about it, in a few words."""
-        if self.status in CROSSED:
-            return f"at {position_text(self._known(self.crossover), self.unit)} ({self._interval()[0]})"
-        beyond = {"below_range": (None, self.smallest), "above_range": (self.largest, None), "edge_tie": self.ends}
-        low, high = beyond.get(self.status, (None, None))
-        if low is not None:
-            return f"above {position_text(low, self.unit)}, if any"
-        return "unknown" if high is None else f"below {position_text(high, self.unit)}, if any"
-
     def everywhere(self) -> str:
         """The points at which a side is ahead that leads throughout, without those at which that is not significant."""
         if self.smallest is not None and self.smallest == self.largest:
@@ -235,13 +225,14 @@ class Crossover(Answer):
     def details(self) -> list[str]:
         undecided = self.status in ("edge_tie", "undecided")
         decide = ["more trials, or a quieter machine, may decide"] if undecided else []
-        return [*self._interval(), *self.where(), *decide]
+        return [*self.interval(), *self.where(), *decide]
 
     def where(self) -> list[str]:
         """Notes on where else the answer holds."""
         return [f"the same {self._in_run()}"] if self.holds_in_runs else []
 
-    def _interval(self) -> list[str]:
+    def interval(self) -> list[str]:
+        """The interval of a crossover or, without one, the points around it; then its significant signs."""
         if self.status not in CROSSED:
             return []
         if "no_interval" in self.caveats:
