@@ -107,7 +107,8 @@ def _limited_calls_s(cells: pd.DataFrame) -> pd.Series:
     launch_s = cells["launch_roof_s"]
     series = [cells[axis] for axis in CELL_AXES if axis not in ("size", "batch_size")]
     least = (cells["step_time_s"] / launch_s).groupby(series, dropna=False).transform("min")
-    return launch_s.mask(cells["device"].map(is_cpu).astype(bool) & (least < CALLING).fillna(False), launch_s * least / CALLING)
+    is_limited = cells["device"].map(is_cpu).astype(bool) & (least < CALLING).fillna(False)
+    return launch_s.mask(is_limited, launch_s * least / CALLING)
 
 
 def bottleneck_of(trials: Sequence[Mapping[Any, Any]], roofs: RoofTimes) -> dict[str, Any]:
