@@ -548,6 +548,17 @@ def test_single_trials_cannot_tell_machines_apart(row: Row, count: int, status: 
     assert many.sentence() == words.format("5 devices of all machines")
 
 
+def test_a_ranking_names_the_places_of_two_devices_together(row: Row) -> None:
+    rows = [trial for machine in ("a", "b") for trial in trials(row, 4e-3, device="cpu", machine=machine)]
+    both = "CPU of a and CPU of b"
+    ranges = [(both, "GPU", 10, 10), ("CPU of a", "GPU", 20, 40), (both, "GPU", 50, 90)]
+    ranking = replace(only(answers(rows), "ranking"), status="changes", ranges=ranges, unit="rows")
+    assert ranking.sentence() == (
+        f"GPU is slower than each of {both} at 10 rows and from 50 to 90 rows; "
+        "GPU is slower than CPU of a from 20 to 40 rows"
+    )
+
+
 @pytest.mark.parametrize(
     ("gpu_s", "status", "winner", "ratio"),
     [(1e-3, "faster", "GPU", 4), (8e-3, "faster", "CPU", 2), (4.001e-3, "inconclusive", "CPU", 1.00025)],

@@ -60,11 +60,14 @@ class Ranking(Answer):
             return f"No significant difference between {self._all()}"
         shown = self.ranges[:RANGES_SHOWN]
         first = [f"{ahead} {self._where(low, high)}" for ahead, behind, low, high in shown if not behind]
+        apart: dict[tuple[str, str], list[str]] = {}
+        for ahead, behind, low, high in shown:
+            if behind:
+                apart.setdefault((ahead, behind), []).append(self._where(low, high))
         places = [
             f"{behind} {'are' if ' and ' in behind else 'is'} {TRAILING[self.ranked_by]} than "
-            f"{'each of ' if ' and ' in ahead else ''}{ahead} {self._where(low, high)}"
-            for ahead, behind, low, high in shown
-            if behind
+            f"{'each of ' if ' and ' in ahead else ''}{ahead} {listed(where)}"
+            for (ahead, behind), where in apart.items()
         ]
         if first:
             unit = f" ({self.currency})" if self.ranked_by == "money" and self.currency else ""
