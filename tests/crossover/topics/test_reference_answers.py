@@ -669,7 +669,7 @@ def test_of_the_limits_of_several_references_the_highest_is_told(row: Row, elsew
         assert (answer.machine, answer.ratio) == ("h200", pytest.approx(40))
 
 
-NO_ESTIMATE = "No estimate for a GPU: no reference measured these steps; measure them on a machine with a GPU"
+NO_ESTIMATE = "No estimate for a GPU: no reference of this run has these steps; measure them on a machine with a GPU"
 
 
 @pytest.mark.parametrize(

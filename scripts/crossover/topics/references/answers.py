@@ -271,7 +271,7 @@ class NoEstimate(Answer):
     status: str = "no_data"
 
     def sentence(self) -> str:
-        return "No estimate for a GPU: no reference measured these steps; measure them on a machine with a GPU"
+        return "No estimate for a GPU: no reference of this run has these steps; measure them on a machine with a GPU"
 
 
 def reference_answers(tables: RunTables, x_axis: str) -> list[Reference]:
