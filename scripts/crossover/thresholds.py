@@ -98,8 +98,9 @@ def _is_whole(series: Any) -> bool:
         if not all(len(region) == (7 if is_plane(series) else 3) for region in regions):
             return False
         numbers = all(math.isfinite(end) and end > 0 for region in regions for end in region[:-1])
-        is_right = numbers and _has_names(series)
-        return is_right and (not is_plane(series) or (all(map(_has_area, regions)) and _has_rule(series)))
+        if not (numbers and _has_names(series)):
+            return False
+        return not is_plane(series) or (all(map(_has_area, regions)) and _has_rule(series))
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
         return False
 

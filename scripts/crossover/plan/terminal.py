@@ -206,8 +206,7 @@ class Progress(logging.Handler):
                 self._began = self._clock() if self._began is None else self._began
                 self._logs[facts["jobid"]] = facts.get("log") or ()
                 self._measured.add(study := facts["wildcards"]["study"])
-                if answer := self._answers.pop(study, ""):
-                    self._say(answer)
+                self._tell_answer(study)
             if rule in (ANSWERING, *ADDING):
                 self._outputs[facts["jobid"]] = facts["output"][0]
         elif event == "job_error" and not self.stopped and facts["jobid"] in self._running:
@@ -233,10 +232,13 @@ class Progress(logging.Handler):
             elif rule == ANSWERING:
                 path = Path(self._outputs.pop(facts["job_id"]))
                 self._answers[path.stem] = _text(path).rstrip()
-                if path.stem in self._measured and (answer := self._answers.pop(path.stem)):
-                    self._say(answer)
+                self._tell_answer(path.stem)
             elif rule in ADDING:
                 self._tell_added(rule, Path(self._outputs.pop(facts["job_id"])))
+
+    def _tell_answer(self, study: str) -> None:
+        if study in self._measured and (answer := self._answers.pop(study, "")):
+            self._say(answer)
 
     def _tell_added(self, rule: str, plan: Path) -> None:
         added = _added_trials(plan)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from crossover.compare.intervals import columns_of, interval_of, ratio_of_intervals
+from crossover.compare.intervals import columns_of
 from crossover.config.words import COLD, series_axes
 from crossover.tables.frames import headline_rows, records, rows_with
 from crossover.tables.labels import side_word, varying
@@ -14,7 +14,7 @@ from crossover.tables.registry import CAVEATS as PLACED_CAVEATS
 from crossover.tables.run_tables import RunTables
 from crossover.text import listed, number_text
 from crossover.topics.crossovers.answers import Crossover, crossover_answer
-from crossover.topics.crossovers.sides import has_several_accelerators, with_needed_columns
+from crossover.topics.crossovers.sides import has_several_accelerators, ratio_of_crossovers, with_needed_columns
 from crossover.topics.loading import RESIDENT
 from crossover.topics.wording import amount_text, confidence_text, position_text, span_text
 
@@ -61,6 +61,8 @@ def _placed(crossover: Crossover) -> str:
 def cold_answers(tables: RunTables, x_axis: str, together: int) -> list[Cold]:
     """The crossovers of cold calls that have one of repeated calls beside them; the main answers of their study."""
     headlines = headline_rows(tables.crossovers).dropna(subset="contender")
+    if not (headlines["protocol"] == COLD).any():
+        return []
     with_product_names = has_several_accelerators(tables.crossovers)
     axes = [axis for axis in series_axes(x_axis) if axis != "protocol"]
     varied_axes, needed = varying(tables.cells, axes), with_needed_columns(tables)
@@ -76,11 +78,10 @@ def cold_answers(tables: RunTables, x_axis: str, together: int) -> list[Cold]:
 
 
 def _factor(repeated: Mapping[str, Any], cold: Mapping[str, Any], together: int) -> dict[str, float | None]:
-    """The ratio of two crossovers, as fields of `Cold`; they share no trials."""
+    """The ratio of two crossovers, as fields of `Cold`."""
     if not repeated["status"] == cold["status"] == "bracketed":
         return {}
-    first, second = (interval_of(row, "crossover{}") for row in (repeated, cold))
-    ratio = ratio_of_intervals(first, second, together)
+    ratio = ratio_of_crossovers(repeated, cold, together)
     return columns_of(ratio, "factor{}") if ratio.low else {}
 
 

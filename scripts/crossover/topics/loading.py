@@ -15,9 +15,7 @@ from crossover.compare.intervals import (
     columns_of,
     compared,
     decided,
-    interval_of,
     ratio_of,
-    ratio_of_intervals,
 )
 from crossover.config.words import BASELINE, COPYING, DEVICES, FROM_HOST, PROTOCOLS, series_axes
 from crossover.tables.frames import headline_rows, records
@@ -27,7 +25,7 @@ from crossover.tables.run_tables import RunTables
 from crossover.text import number_text, percent_text, seconds_text
 from crossover.topics.answer import Comparison, Ranged
 from crossover.topics.caveats import basis
-from crossover.topics.crossovers.sides import caveats_of_series
+from crossover.topics.crossovers.sides import caveats_of_series, ratio_of_crossovers
 from crossover.topics.wording import HOST_MEMORY, confidence_text, point_of, span_text
 
 BOUND = 0.5
@@ -154,8 +152,7 @@ def _transfer_answer(
 ) -> Transfers:
     trials = min(transferred["trials"], resident["trials"])
     of_crossovers = [caveat for row in (transferred, resident) for caveat in caveats_of_series(row, tables)]
-    first, second = (interval_of(row, "crossover{}") for row in (resident, transferred))
-    ratio = ratio_of_intervals(first, second, together)
+    ratio = ratio_of_crossovers(resident, transferred, together)
     return Transfers(
         machine=transferred["machine"],
         series=name_by(transferred, varied_axes),

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from crossover.compare.best import BEST
+from crossover.compare.intervals import Interval, interval_of, ratio_of_intervals
 from crossover.compare.pairings import REFERENCE
 from crossover.config.words import CPU_THREADS, GPUS, is_cpu, series_axes
 from crossover.tables.frames import headline_rows, with_x
@@ -17,6 +18,12 @@ from crossover.tables.labels import axis_label, device_label, machine_words, nam
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.topics.caveats import flags_of
+
+
+def ratio_of_crossovers(before: Mapping[str, Any], after: Mapping[str, Any], together: int) -> Interval:
+    """The ratio of two rows' crossovers, which share no trials, corrected for `together` ratios."""
+    first, second = (interval_of(row, "crossover{}") for row in (before, after))
+    return ratio_of_intervals(first, second, together)
 
 
 def with_needed_columns(tables: RunTables) -> RunTables:
