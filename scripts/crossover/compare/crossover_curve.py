@@ -19,6 +19,7 @@ from crossover.compare.intervals import (
     Floats,
     SampleMean,
     has_intervals,
+    holm,
     p_values,
     sure_signs,
     t_errors,
@@ -76,11 +77,18 @@ class Advantages:
         The one-sided level at each size is MOST_WRONG / (`together` x max(3, number of sizes)) (Bonferroni). Thus it is
         always stricter than that of the 95 % set.
         """
-        return sure_signs(self.mean, self.significance_errors())
+        return sure_signs(self.mean, self._significant_errors(self._tests))
 
-    def significance_errors(self) -> Floats:
-        """The smallest |L| at each size that is significant."""
-        return self.errors(self._all_variance, self.fourth, self.together * self._tests, 1 - 2 * MOST_WRONG)
+    def stepwise_errors(self) -> Floats:
+        """The smallest |L| at each size that is significant by Holm's procedure, which corrects for undecided sizes only.
+
+        It limits the probability of any wrong sign, too, if sizes are independent (Shaffer, "Control of directional
+        errors with stagewise multiple test procedures", 1980).
+        """
+        return self._significant_errors(holm(self.together * self._p_values()))
+
+    def _significant_errors(self, tests: int) -> Floats:
+        return self.errors(self._all_variance, self.fourth, self.together * tests, 1 - 2 * MOST_WRONG)
 
     def p_value(self) -> float:
         """The p-value of the hypothesis that the sides do not differ at any size, as tested by `sure_signs`.
@@ -89,8 +97,10 @@ class Advantages:
         """
         if not (len(self.sizes) and self.has_intervals):
             return math.nan
-        of_sizes = p_values(self.mean, self._all_variance + self.shared.variance, self.fourth + self.shared.fourth)
-        return min(1.0, self._tests * float(np.nanmin(of_sizes)))
+        return min(1.0, self._tests * float(np.nanmin(self._p_values())))
+
+    def _p_values(self) -> Floats:
+        return p_values(self.mean, self._all_variance + self.shared.variance, self.fourth + self.shared.fourth)
 
     @property
     def _all_variance(self) -> Floats:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from crossover.compare.crossover_curve import advantages_of_table
-from crossover.compare.intervals import ONE_TRIAL_LEAD, Floats
+from crossover.compare.intervals import ONE_TRIAL_LEAD, Floats, sure_signs
 from crossover.compare.refinement import Request
 from crossover.config.studies import Cell, Refinement
 from crossover.config.study import LEAST_OF_MAP
@@ -204,10 +204,11 @@ def _plane(series: Mapping[str, Any], trials: pd.DataFrame, contender: str, toge
     advantages = replace(advantages_of_table(numbered, BASELINE, contender, x="point", cost="time"), together=together)
     numbers = advantages.sizes.astype(np.int64).tolist()
     counts = numbered[numbered["time"].notna()].groupby(["point", "side"])["trial"].nunique().groupby("point").min()
-    errors = advantages.significance_errors() if advantages.has_intervals else math.log(ONE_TRIAL_LEAD)
+    leads = np.full_like(advantages.mean, math.log(ONE_TRIAL_LEAD))
+    errors = advantages.stepwise_errors() if advantages.has_intervals else leads
     columns = {
         "mean": advantages.mean,
-        "signs": advantages.sure_signs(),
+        "signs": sure_signs(advantages.mean, errors),
         "certainty": np.abs(advantages.mean) / errors,
         "trials": counts[numbers].to_numpy(),
     }

@@ -16,7 +16,7 @@ from scipy.interpolate import PchipInterpolator
 
 from crossover.compare.crossover import Crossover, crossover_of
 from crossover.compare.crossover_curve import LEVEL, MOST_WRONG, STAIR, Advantages, advantages_of_table
-from crossover.compare.intervals import CLOCK_RESOLUTION, ENERGY_RESOLUTION, SampleMean
+from crossover.compare.intervals import CLOCK_RESOLUTION, ENERGY_RESOLUTION, SampleMean, sure_signs
 
 Trials = Mapping[float, tuple[Sequence[float], Sequence[float]]]
 """Seconds of the trials of the CPU and of the GPU, by size."""
@@ -241,6 +241,16 @@ def test_a_sign_is_significant_from_its_corrected_quantile_on(together: int) -> 
     mean = np.array([1.001, 0.999, -1.001]) * quantile
     advantages = Advantages(np.array([1.0, 2.0, 4.0]), mean, ones, ones, (), together=together)
     assert advantages.sure_signs().tolist() == [1, 0, -1]
+
+
+@pytest.mark.parametrize("together", [1, 4])
+def test_stepwise_signs_are_corrected_for_undecided_sizes_only(together: int) -> None:
+    """With one degree of freedom; the second size is corrected for two sizes, once the first is significant of three."""
+    quantiles = [math.tan(math.pi * (0.5 - 0.025 / left / together)) for left in (3, 2, 1)]
+    mean, ones = np.array(quantiles) * [1.001, -1.001, 0.999], np.ones(3)
+    advantages = Advantages(np.array([1.0, 2.0, 4.0]), mean, ones, ones, (), together=together)
+    assert sure_signs(mean, advantages.stepwise_errors()).tolist() == [1, -1, 0]
+    assert advantages.sure_signs().tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,18 @@ def test_a_plane_has_the_signs_of_its_trials() -> None:
     assert alone.signs.tolist() == made.signs.tolist()  # leads of more than 2
 
 
+@pytest.mark.parametrize(("errors", "sign"), [(2.5, 1), (1.8, 0)])
+def test_a_close_point_is_corrected_for_undecided_points_only(errors: float, sign: int) -> None:
+    """At a standard error of ln(1.01) x sqrt(2 / 3), t is 2.0 for one point of nine left and 2.9 for all nine."""
+    rows = trials()
+    close = (rows["size"] == 100) & (rows["batch_size"] == 10)
+    lead = 1.01 ** (errors * math.sqrt(2 / 3))
+    on_cpu = rows["device"] == "cpu"
+    rows.loc[close & on_cpu, "time"] = rows.loc[close & ~on_cpu, "time"].to_numpy() * lead
+    (made,) = planes_of(rows)
+    assert made.signs[GRID.index((100, 10))] == sign
+
+
 def test_each_machine_has_a_plane_and_a_cpu_alone_has_none() -> None:
     both = pd.concat([trials(machine=name) for name in ("a", "b")])
     assert [made.series["machine"] for made in planes_of(both)] == ["a", "b"]
@@ -148,7 +160,7 @@ def test_a_stage_adds_points_with_their_first_trials_on_both_sides() -> None:
 def test_a_later_stage_adds_trials_where_the_side_is_undecided() -> None:
     rows = trials()
     is_tie = (rows["size"] == 10) & (rows["batch_size"] == 100) & (rows["device"] == "cpu")
-    rows.loc[is_tie, "time"] = [1.7, 2.2, 2.9]
+    rows.loc[is_tie, "time"] = [1.1, 1.4, 1.9]
     (request,) = (one for one in plan_planes(rows, 3, Refinement(), 8) if one.why["decision"] == "add_trials")
     assert (request.why["size"], request.why["batch_size"]) == (10, 100)
     assert all(numbers == {*range(1, 9)} for numbers in request.trials.values())
