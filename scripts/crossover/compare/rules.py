@@ -132,9 +132,9 @@ def _threshold(points: Ints, mean: Floats, exponents: tuple[float, float]) -> Ru
 
 def _cut(scores: Floats, mean: Floats) -> float:
     """The value from which on the contender is chosen: in the middle of a gap between scores, or infinite."""
-    values = np.unique(scores)
+    values, numbers = np.unique(scores.round(9), return_inverse=True)  # equal products differ in their last digits
     cuts = np.concatenate([[-math.inf], (values[:-1] + values[1:]) / 2, [math.inf]])
-    costs = np.where(scores >= cuts[:, None], np.maximum(-mean, 0), np.maximum(mean, 0)).sum(axis=1)
+    costs = np.concatenate([[0.0], np.cumsum(np.bincount(numbers, mean))])  # more than that of the first cut
     gaps = np.concatenate([[0.0], np.diff(values), [0.0]])
     return float(cuts[np.lexsort((-gaps, costs.round(12)))[0]])
 

@@ -47,6 +47,18 @@ def test_a_rule_minimises_the_cost_of_wrong_choices() -> None:
     assert compared > 5
 
 
+def test_a_rule_does_not_divide_points_with_equal_products() -> None:
+    """Logarithms of equal products, such as 64 x 8^1.5 and 512 x 2^1.5, differ in their last digits."""
+    points = np.array([(2**size, 2**batch) for size in range(5, 10) for batch in range(6)])
+    draw = np.random.default_rng(130)
+    mean = np.log(points.prod(axis=1)) - draw.uniform(4, 9) + draw.normal(0, 0.6, len(points))
+    fit = simplest_rule(points, mean, np.sign(mean))
+    assert fit
+    assert fit.rule.least
+    products = points[:, 0] ** fit.rule.size_exponent * points[:, 1] ** fit.rule.batch_exponent
+    assert np.abs(products / fit.rule.least - 1).min() > 1e-6
+
+
 def test_wrong_points_are_counted_with_their_cost() -> None:
     mean = np.where(SIZE > 5, 1.0, -1.0)
     mean[(POINTS == (4096, 512)).all(axis=1)] = -math.log(3)  # against every rule
