@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -103,7 +104,8 @@ def rule_text(rule: Rule, unit: str, batch_unit: str | None = None) -> str:
 def _from(least: float | None, unit: str) -> str:
     if least is None:
         return "never"
-    return f"from {position_text(least, unit)}" if least else "always"
+    whole = math.ceil(round(least, 6)) if least < 1000 else least  # sizes are whole numbers
+    return f"from {position_text(whole, unit)}" if least else "always"
 
 
 def plane_answers(tables: RunTables, study: Study, together: int) -> list[InPlane]:
