@@ -28,6 +28,7 @@ from itertools import pairwise
 from keyword import iskeyword
 from os import PathLike
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 VERSION = 5
@@ -38,8 +39,13 @@ POINT = ("size", "batch_size")
 TOLERANCE = 1e-12
 """So that rounding does not leave a gap between two regions."""
 AXES = ("machine", "size", "batch_size", "cpu", *WORD_AXES, *GPU_AXES)
-FACTS = ("unit", "trials", "torch_version", "gpu_measured_elsewhere", "single_trial")
-KEYS = {"study", *AXES, *FACTS, "smallest", "largest", "lost", "ranges"}
+KINDS: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("machine", "cpu", *WORD_AXES, *GPU_AXES, "unit", "torch_version"), (str, NoneType)),
+    **dict.fromkeys((*POINT, "smallest", "largest"), (int, float, NoneType)),
+    **dict.fromkeys(("gpu_measured_elsewhere", "single_trial"), (bool,)),
+    **{"study": (str,), "trials": (int,), "lost": (list,), "ranges": (list,)},
+}
+"""The types of an entry's values."""
 
 HARDWARE = ("cpu", "physical_cores", "gpu", "torch_version", "gpu_driver_version")
 
@@ -90,19 +96,26 @@ def read_thresholds(path: str | PathLike[str], **hardware: str | int) -> list[Th
 
 
 def _is_whole(series: Any) -> bool:
-    """Whether an entry has all keys, its regions all numbers, and its triangles an area."""
-    if not isinstance(series, dict) or not series.keys() >= KEYS or not isinstance(series["study"], str):
-        return False
+    """Whether an entry has all keys, its regions all numbers and no place in common, and its triangles an area."""
     try:
+        if any(type(series[key]) not in kinds for key, kinds in KINDS.items()):
+            return False
         regions = regions_of(series)
         if not all(len(region) == (7 if is_plane(series) else 3) for region in regions):
             return False
-        numbers = all(math.isfinite(end) and end > 0 for region in regions for end in region[:-1])
-        if not (numbers and _has_names(series)):
+        numbers = all(_is_finite(end) and end > 0 for region in regions for end in region[:-1])
+        if not (numbers and all(map(_is_finite, series["lost"])) and _has_names(series)):
             return False
-        return not is_plane(series) or (all(map(_has_area, regions)) and _has_rule(series))
+        if is_plane(series):
+            return all(map(_has_area, regions)) and _has_one_side_at_corners(regions) and _has_rule(series)
+        ends = [end for region in regions for end in region[:-1]]
+        return ends == sorted(ends)
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
         return False
+
+
+def _is_finite(number: Any) -> bool:
+    return type(number) in (int, float) and math.isfinite(number)
 
 
 Place = tuple[float, float]
@@ -123,6 +136,11 @@ def _has_area(triangle: Sequence[float]) -> bool:
     return abs(_turn(*_corners(triangle[:6]))) > TOLERANCE
 
 
+def _has_one_side_at_corners(triangles: Sequence[Sequence[float]]) -> bool:
+    sides = {(place, side) for *numbers, side in triangles for place in _corners(numbers)}
+    return len(sides) == len({place for place, _ in sides})
+
+
 def _has_names(series: Threshold) -> bool:
     """Whether both variables have names that a function's arguments may have."""
     first, second = names = series.get("arguments", POINT)
@@ -141,7 +159,7 @@ def _has_rule(plane: Threshold) -> bool:
     ends = [end for batch, least in rows for end in (batch, least) if end is not None]
     numbers = [rule["wrong"], rule["points"], rule["worst"], *exponents, *ends]
     is_text = isinstance(rule["text"], str) and isinstance(rule["of"], str)
-    return is_text and all(map(math.isfinite, numbers))
+    return is_text and all(map(_is_finite, numbers))
 
 
 def _why_nothing_is_decided(thresholds: Sequence[Threshold]) -> str | None:
@@ -346,13 +364,13 @@ C_HEADER = """\
 #ifndef CROSSOVER_REGIONS
 #define CROSSOVER_REGIONS
 
-static inline int crossover_in_ranges(double x, const double (*ranges)[3], int count) {{
+static inline int in_crossover_ranges(double x, const double (*ranges)[3], int count) {{
     for (int i = 0; i < count; i++)
         if (ranges[i][0] <= x && x <= ranges[i][1]) return ranges[i][2] > 0;
     return -1;
 }}
 
-static inline int crossover_in_plane(double size, double batch_size, const double (*triangles)[7], int count) {{
+static inline int in_crossover_plane(double size, double batch_size, const double (*triangles)[7], int count) {{
     if (!(size > 0 && batch_size > 0 && size < INFINITY && batch_size < INFINITY)) return -1;
     double x = log(size), y = log(batch_size);
     for (int i = 0; i < count; i++) {{
@@ -423,7 +441,7 @@ def c_header(thresholds: Sequence[Threshold], path: str) -> str:
             arguments=_declared(arguments),
             columns=len(regions[0]),
             regions=", ".join("{" + ", ".join(repr(float(number)) for number in region) + "}" for region in regions),
-            call=f"crossover_in_{'plane' if is_plane(series) else 'ranges'}({', '.join(arguments)}",
+            call=f"in_crossover_{'plane' if is_plane(series) else 'ranges'}({', '.join(arguments)}",
             count=len(regions),
         )
         functions.append(function)
@@ -482,7 +500,7 @@ def regions_of(series: Threshold) -> list[list[float]]:
     if is_plane(series):
         both = series["triangles"]
         return [[*corners, int(name == "gpu")] for name in ("gpu", "cpu") for corners in both[name]]
-    return [[sizes["from"], sizes["until"], int(sizes["faster"] == "gpu")] for sizes in series["ranges"]]
+    return [[sizes["from"], sizes["until"], ("cpu", "gpu").index(sizes["faster"])] for sizes in series["ranges"]]
 
 
 def _number(value: Any, name: str) -> float:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from crossover.calibrate import SHORT, calibrate
-from crossover.thresholds import KEYS, VERSION
+from crossover.thresholds import KINDS, VERSION
 from user_errors import error_line
 
 
@@ -17,7 +17,7 @@ def _with_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crossover.calibrate.find_machine", lambda: SimpleNamespace(devices=("cpu", "cuda")))
 
 
-THRESHOLD = dict.fromkeys(KEYS) | {"study": "my_op", "device": "cuda", "ranges": []}
+THRESHOLD = {key: kinds[-1]() for key, kinds in KINDS.items()} | {"study": "my_op", "device": "cuda", "ranges": []}
 WRITE = "import sys, pathlib; path = pathlib.Path(sys.argv[1], 'thresholds.json'); path.parent.mkdir(parents=True); "
 
 

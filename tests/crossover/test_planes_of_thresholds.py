@@ -112,7 +112,8 @@ def test_a_rule_is_about_parameters_if_the_study_is(row: Callable[..., dict[str,
     ("rule", "text"),
     [
         (Rule(1.0, 0.0, 128.0), "from 128 neurons"),
-        (Rule(0.0, 1.0, 22.6), "from 22.6 samples per batch"),
+        (Rule(0.0, 1.0, 22.6), "from 23 samples per batch"),
+        (Rule(0.0, 1.0, 32.00000000000001), "from 32 samples per batch"),
         (Rule(1.0, 0.5, 431.2), "where neurons x batch^0.5 is at least 431"),
         (Rule(1.0, 1.0, 0.0), "always"),
         (
@@ -128,7 +129,7 @@ def test_a_rule_in_words(rule: Rule, text: str) -> None:
 @pytest.mark.parametrize(
     ("rule", "units", "text"),
     [
-        (Rule(0.0, 1.0, 22.6), ("m", "k"), "from k = 22.6"),
+        (Rule(0.0, 1.0, 22.6), ("m", "k"), "from k = 23"),
         (Rule(1.0, 0.5, 431.2), ("m", "k"), "where m x k^0.5 is at least 431"),
         (Rule(1.0, 0.5, 431.2), ("units of width", "experts"), "where width x experts^0.5 is at least 431"),
         (Rule(1.0, -0.5, 9.8), ("m", "k"), "where m / k^0.5 is at least 9.8"),
@@ -203,7 +204,7 @@ has_compilers = pytest.mark.skipif(not (shutil.which("cc") and shutil.which("c++
 def test_any_name_and_unit_compiles_as_c_and_cpp(named: RunTables, tmp_path: Path) -> None:
     plane = thresholds_of(named, "today")["thresholds"][-1] | {"cpu": "*/ C", "unit": "*/ int x; /*"}
     plane["rule"] |= {"text": "*/ int y; /*"}
-    pairs = [("long", "regions"), ("linux", "M_PI"), ("wchar_t", "char8_t"), ("co_await", "crossover_in_plane")]
+    pairs = [("long", "regions"), ("linux", "M_PI"), ("wchar_t", "char8_t"), ("co_await", "in_crossover_plane")]
     pairs += [("log", "log_"), ("double", "fmin")]
     changed = [plane | {"study": f"s{number}", "arguments": pair} for number, pair in enumerate(pairs)]
     (tmp_path / "main.c").write_text(c_header(changed, "some/*/t.json") + "int main(void) { return 0; }\n")
@@ -320,6 +321,16 @@ RULES = [
 
 
 @has_compilers
+def test_a_header_may_have_a_function_of_any_name_of_a_study(file: Path, tmp_path: Path) -> None:
+    of_plane = [series | {"study": "in"} for series in read_thresholds(file) if "triangles" in series]
+    (tmp_path / "thresholds.h").write_text(c_header(of_plane, "thresholds.json"))
+    call = "crossover_in_plane(1024, 64)"
+    (tmp_path / "main.c").write_text(f'#include "thresholds.h"\nint main(void) {{ return {call} != 1; }}\n')
+    build(tmp_path)
+    assert subprocess.run([tmp_path / "main"]).returncode == 0
+
+
+@has_compilers
 def test_headers_of_two_files_have_their_rules_and_go_together(file: Path, tmp_path: Path) -> None:
     """The headers of files with other names have functions of other names."""
     (series,) = (series for series in read_thresholds(file) if "triangles" in series)
@@ -360,6 +371,15 @@ def test_headers_of_two_files_have_their_rules_and_go_together(file: Path, tmp_p
         {"ranges": [{"from": 1}]},
         {"arguments": None},
         {"arguments": ["m", "k", "n"]},
+        {"single_trial": "no"},
+        {"gpu_measured_elsewhere": 0},
+        {"protocol": ["resident"]},
+        {"smallest": "16"},
+        {"lost": ["2048"]},
+        {"ranges": [{"from": 1, "until": 8, "faster": "tpu"}]},
+        {"ranges": [{"from": 1, "until": True, "faster": "gpu"}]},
+        {"ranges": [{"from": 1, "until": 8, "faster": "cpu"}, {"from": 4, "until": 16, "faster": "gpu"}]},
+        {"triangles": {"gpu": [[16, 1, 64, 1, 16, 8]], "cpu": [[16, 8, 64, 8, 64, 64]]}},
     ],
 )
 def test_a_damaged_file_is_refused(file: Path, tmp_path: Path, change: dict[str, Any]) -> None:
@@ -381,11 +401,16 @@ def test_a_damaged_file_is_refused(file: Path, tmp_path: Path, change: dict[str,
         {"least": math.inf},
         {"by_batch": [[1, None], [8, math.inf]]},
         {"by_batch": [[1, 16], [8, 16, 16]]},
+        {"by_batch": [[1, None], [8, True]]},
+        {"wrong": True},
     ],
 )
-def test_a_rule_with_a_number_that_is_not_finite_is_damaged(file: Path, tmp_path: Path, change: dict[str, Any]) -> None:
+def test_a_rule_with_a_value_that_is_no_finite_number_is_damaged(
+    file: Path, tmp_path: Path, change: dict[str, Any]
+) -> None:
     content = json.loads(file.read_text())
-    content["thresholds"][-1]["rule"]["rule"] |= change
+    fit = content["thresholds"][-1]["rule"]
+    (fit if "wrong" in change else fit["rule"]).update(change)
     (tmp_path / "t.json").write_text(json.dumps(content))
     with pytest.raises(ValueError, match=r"t\.json: thresholds are incomplete; copy thresholds.json"):
         read_thresholds(tmp_path / "t.json")
