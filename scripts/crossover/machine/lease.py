@@ -56,9 +56,11 @@ def lease(device: str, environment: Mapping[str, str], tell: Callable[[str], Non
     if not names:
         yield Lease((), {}, 0.0, gpus)
         return
-    number = ranks_of_side(device)
-    if number > len(names):
-        raise UserError(f"device {device}: it needs {number} GPUs, and this process may use {len(names)}; leave it out")
+    number, usable = ranks_of_side(device), len(gpus.visible)
+    if number > max(1, usable):
+        raise UserError(
+            f"device {device}: it needs {number} NVIDIA GPUs, and this process may use {usable or 'none'}; leave it out"
+        )
     folder = make_folder(folder_of_locks(environment))
     started = time.monotonic()
     with ExitStack() as locks:

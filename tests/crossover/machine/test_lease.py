@@ -214,7 +214,7 @@ def test_several_gpus_are_leased_together_in_their_order(leaser: Leaser) -> None
 
 
 def test_more_gpus_than_are_visible_are_an_error(leaser: Leaser) -> None:
-    with pytest.raises(UserError, match="device cuda-4: it needs 4 GPUs, and this process may use 3"):
+    with pytest.raises(UserError, match="device cuda-4: it needs 4 NVIDIA GPUs, and this process may use 3"):
         leaser("cuda-4", nvml=THREE).__enter__()
 
 
@@ -240,3 +240,8 @@ def test_a_trial_that_waits_for_several_gpus_holds_none_and_keeps_its_place(
         with leaser("cuda-2", nvml=THREE, tell=waiting.tell) as leased:
             assert leased.uuids == ("GPU-1", "GPU-2")
             assert leased.waited_s > 0
+
+
+def test_where_no_nvidia_gpu_is_found_none_is_said_to_be_usable(leaser: Leaser) -> None:
+    with pytest.raises(UserError, match="device cuda-2: it needs 2 NVIDIA GPUs, and this process may use none"):
+        leaser("cuda-2", nvml=FakeNvml(there=False)).__enter__()
