@@ -67,6 +67,8 @@ class Machine:
     """The environment variables that may change a time."""
     gpus: int | None = None
     """Number of GPUs that a trial may use; None if it is unknown, or if jobs are sent to other machines."""
+    has_spare_gpus: bool = False
+    """True if this machine has more GPUs than the run may use."""
     compilers: str | None = None
     """The result of `find_compilers`; None if jobs are sent to other machines."""
 

@@ -228,8 +228,9 @@ class Jobs:
         if is_cpu(wildcards["device"]):
             return None
         # Here, jobs wait for their turn and lease their GPUs themselves, since Snakemake starts whatever fits: one
-        # that requested several would start last.
-        return ranks_of_side(wildcards["device"]) if self.machine.elsewhere else 1
+        # that requested several would start last. If the run leaves some GPUs to others, these must not be leased.
+        is_counted = self.machine.elsewhere or self.machine.has_spare_gpus
+        return ranks_of_side(wildcards["device"]) if is_counted else 1
 
     def runtime_min(self, wildcards: Wildcards, attempt: int, start_min: int = START_MIN) -> int:
         """Minutes that a measuring process requests, `start_min` more than its time limit."""

@@ -107,7 +107,8 @@ class SnakemakeRun:
         if not self.is_main:
             return handed_down()
         machine = find_machine()
-        machine = replace(machine, gpus=min(self.gpus, machine.gpus or self.gpus))
+        here = machine.gpus or self.gpus
+        machine = replace(machine, gpus=min(self.gpus, here), has_spare_gpus=here > self.gpus)
         # --jobs is for clusters (a local run without --cores uses it as --cores); the executor is not known yet.
         if self.resources.nodes is not None:
             machine = sent_elsewhere(machine, find_nodes(self._cpu_partition()))

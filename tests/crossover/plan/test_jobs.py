@@ -134,9 +134,12 @@ def test_a_probe_measures_the_products_of_all_precisions_but_a_functions(tmp_pat
 
 
 def test_on_a_node_a_cell_on_several_gpus_takes_them_and_their_cores() -> None:
-    """On this machine, it requests a single slot, and leases its GPUs when its turn comes."""
+    """On this machine, it requests a single slot, and leases its GPUs when its turn comes, unless the run may not use
+    all of the machine's GPUs."""
     of_cell = {"study": "disc_depth", "device": "cuda-2"}
     there, here = jobs(KNOWN_NODES, None, devices=["cuda", "cuda-2"]), replace(jobs(cores=4), gpus=4)
     assert (there.gpu(of_cell), there.threads(of_cell)) == (2, 32)
     assert (here.gpu(of_cell), here.threads(of_cell)) == (1, 1)
+    shared = replace(here, gpus=2, machine=replace(here.machine, has_spare_gpus=True))
+    assert (shared.gpu(of_cell), shared.gpu({**of_cell, "device": "cuda"})) == (2, 1)
     assert there.gpu({**of_cell, "device": "cpu-2x1"}) is None
