@@ -55,13 +55,12 @@ from crossover.config.words import (
     CPU_THREADS,
     CUDA_GRAPH,
     EACH,
-    EXECUTIONS,
     HALF,
     PLAIN,
-    PROTOCOLS,
     X_AXES,
     is_cpu,
     ranks_of_side,
+    runs_on_ranks,
     threads_of_side,
 )
 from crossover.errors import UserError
@@ -429,9 +428,9 @@ class Study(StudyFile):
 
 
 def _is_measured(protocol: str, execution: str, device: str) -> bool:
-    """Whether a cell exists: several GPUs run eagerly on resident batches, and the CPU alone needs no batch `each`."""
+    """Whether a cell exists: several GPUs need `runs_on_ranks`, and the CPU alone needs no batch `each`."""
     if ranks_of_side(device) > 1:
-        return execution == EXECUTIONS[0] and protocol in (PROTOCOLS[0], EACH)
+        return runs_on_ranks(protocol, execution)
     return protocol != EACH or device != BASELINE
 
 

@@ -81,6 +81,11 @@ def ranks_of_side(device: str) -> int:
     return int(ranks) if times or (ranks and kind != BASELINE) else 1
 
 
+def runs_on_ranks(protocol: str, execution: str) -> bool:
+    """Whether several GPUs run a step in this way: eagerly, on resident batches."""
+    return execution == EXECUTIONS[0] and protocol in (PROTOCOLS[0], EACH)
+
+
 def unit_of_side(device: str) -> str:
     """The side that is one of a side's processes: `cuda` for `cuda-2`, `cpu-1` for `cpu-2x1`."""
     kind, _, count = device.partition("-")

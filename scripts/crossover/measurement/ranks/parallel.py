@@ -11,7 +11,7 @@ from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._pytree import tree_map
 
-from crossover.config.words import EACH, is_cpu
+from crossover.config.words import EACH, EXECUTIONS, PROTOCOLS, is_cpu, runs_on_ranks
 from crossover.errors import UnsupportedError
 from crossover.measurement.cell import OpenCell
 from crossover.measurement.host.surroundings import Surroundings
@@ -23,6 +23,7 @@ from crossover.measurement.step.correctness import ROUNDING, relative_error, wit
 from crossover.measurement.step.endings import first_line
 from crossover.measurement.step.tasks import Task, TrainingTask
 from crossover.measurement.step.trees import map_tensors, tensors_of
+from crossover.text import listed
 
 SEEDS = 1_000_003
 """Distance between the seeds of ranks that each take a batch of their own."""
@@ -34,6 +35,10 @@ MARGIN = 8
 def build_part(cell: OpenCell, group: Group, tell: Callable[[dict[str, Any]], None]) -> TrainingTask:
     """The task of one rank, without averaging; raises UnsupportedError if its step cannot be shared."""
     job = cell.job
+    if not runs_on_ranks(job.cell.protocol, job.cell.execution):
+        raise UnsupportedError(
+            f"{job.cell.device} runs in protocol {PROTOCOLS[0]} or {EACH} and execution {EXECUTIONS[0]} only"
+        )
     is_each = job.cell.protocol == EACH
     seed = getattr(job, "seed", 0) + getattr(job, "trial", 0) + SEEDS * group.rank * is_each
     task = cell.build(cell.data(), cell.arithmetic(), seed, tell)
@@ -54,10 +59,14 @@ def why_not_shared(task: Task, batch: Any, ranks: int, is_each: bool) -> str | N
         return "cannot average gradients within a step of your own (`run`); return the loss instead"
     if not task.batched or not has_rows(batch):
         return "needs batches of tensors with a row for each sample"
-    rows = len(tensors_of(batch)[0])
+    rows = rows_in(batch)
     if rows < ranks and not is_each:
         return f"shares out a batch of at least {ranks} samples, and this one has {rows}; use larger batch_sizes"
     return None
+
+
+def rows_in(batch: Any) -> int:
+    return len(tensors_of(batch)[0])
 
 
 def _with_part(task: TrainingTask, group: Group) -> TrainingTask:
@@ -114,12 +123,17 @@ def join(group: Group, cell: OpenCell, part: TrainingTask, surroundings: Surroun
         part.arithmetic.run_until_updated(step)
         return measure_memory(step, target.device, target.uuid)
 
+    def read_surroundings(timed_s: float, timed_steps: int) -> dict[str, Any]:
+        surroundings.read_under_load()
+        return surroundings.columns(timed_s, timed_steps)
+
     group.steps = [step, unsynced]
     group.functions = {
         "gradients": gradients,
         "memory": memory,
         "counts": surroundings.counts,
-        "surroundings": surroundings.columns,
+        "rows": lambda: rows_in(part.next_inputs()),
+        "surroundings": read_surroundings,
     }
     return step
 
@@ -152,9 +166,13 @@ def check_gradients(group: Group, part: TrainingTask, precision: str) -> tuple[f
     if not error <= max(rounding, 3 * noise):
         wrong = f"gradients averaged over {group.size} processes differ from one device's by {error:.2g}"
     elif not of_batch <= rounding**0.5:
+        rows = sorted({*map(rows_in, batches)})
+        uneven = (
+            f"parts of {listed([str(number) for number in rows])} samples weigh the same, " if len(rows) > 1 else ""
+        )
         note = (
-            f"averaged over {group.size} parts, gradients differ from those of the whole batch by {of_batch:.2g}: the "
-            "loss is no mean over samples, or a layer uses statistics of the batch"
+            f"averaged over {group.size} parts, gradients differ from those of the whole batch by {of_batch:.2g}: "
+            f"{uneven}the loss is no mean over samples, or a layer uses statistics of the batch"
         )
     return of_batch, wrong, note
 

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pynvml
 
 from crossover.config.words import EACH, is_cpu, unit_of_side
+from crossover.errors import UnsupportedError
 from crossover.machine.nvml import session
 from crossover.measurement import Tell, ignore
 from crossover.measurement.cell import Columns, open_cell
@@ -33,8 +35,18 @@ from crossover.measurement.step.tasks import Task, TrainingTask
 from crossover.measurement.trial import TRIALS_WITH_REMEDIES, Trial, run_trial
 from crossover.tables.columns import Measurement
 
+UNUSED = "Expected to have finished reduction"
+"""In DistributedDataParallel's error for a parameter without a gradient."""
+WITH_UNUSED = (
+    "cannot train this model: the loss does not depend on all of its parameters, which DistributedDataParallel "
+    "refuses; leave the others out or freeze them (requires_grad=False)"
+)
+
 PASSES = ("numerical check", "memory pass", "memory split", "count of operations")
 """The passes of a trial on one device that make sense on several."""
+
+DISTURBANCES = ("foreign_processes", "foreign_gpu_share", "slowdown_s", "power_capped_s")
+"""Columns on what may slow a GPU down, of which the largest value of all ranks counts: they wait for the slowest."""
 
 COMPARED_BLOCK_S = 0.02
 """Minimum duration of a block with or without communication."""
@@ -84,6 +96,8 @@ class TrialOnRanks(Trial):
         try:
             return measure(*arguments)
         except Exception as error:
+            if UNUSED in str(original(error)):
+                raise UnsupportedError(f"{self.job.cell.device} {WITH_UNUSED}") from error
             self.group.await_report(original(error))
             raise
 
@@ -102,7 +116,7 @@ class TrialOnRanks(Trial):
         return group.watch(replace(watch, counts=lambda: (group.call("counts"), counts())[1]))
 
     def _read_surroundings(self) -> None:
-        """Read the state of this rank's GPU, and the energy of all."""
+        """Read the state of all GPUs: the row has the energy of all, and the worst of what may disturb one of them."""
         columns, size = self.columns, self.group.size
         blocks = zip(*self.group.samples_s[-len(columns["samples_s"]) :], strict=True)
         columns["rank_times_s"] = [statistics.median(walls_s) / columns["block_steps"] for walls_s in blocks]
@@ -112,9 +126,12 @@ class TrialOnRanks(Trial):
             columns["timed_steps"] *= size
         if not is_cpu(self.job.cell.device):
             time_block(self.execution.step, columns["block_steps"], self.watch)
-        self.surroundings.read_under_load()
         of_ranks = self.group.call("surroundings", columns["timed_s"], columns["timed_steps"])
         columns |= of_ranks[0]
+        for name in DISTURBANCES:
+            columns[name] = max((row[name] for row in of_ranks if row[name] is not None), default=None)
+        reasons = [row["throttle_reasons"] for row in of_ranks if row["throttle_reasons"] is not None]
+        columns["throttle_reasons"] = sorted({*chain(*reasons)}) if reasons else None
         if columns["leased_beside"] is not None:
             columns["leased_beside"] -= size - 1
         if not is_cpu(self.job.cell.device):
@@ -147,7 +164,8 @@ class TrialOnRanks(Trial):
     def _count(self) -> Columns:
         columns = super()._count()
         if self.job.cell.protocol != EACH and columns["flops_per_step"]:
-            columns["flops_per_step"] *= self.group.size
+            rows = self.group.call("rows")
+            columns["flops_per_step"] = columns["flops_per_step"] * sum(rows) // rows[0]
         return columns
 
     def _communication(self) -> Columns:

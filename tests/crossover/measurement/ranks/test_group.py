@@ -12,7 +12,7 @@ import pytest
 from crossover.measurement.clock.timing import Stopwatch, time_block
 from crossover.measurement.ranks import group as groups
 from crossover.measurement.ranks.group import Barrier, Group
-from crossover.measurement.ranks.trial import TrialOnRanks
+from crossover.measurement.ranks.trial import DISTURBANCES, TrialOnRanks
 
 
 def test_a_barrier_lets_nobody_through_before_all_have_arrived() -> None:
@@ -91,13 +91,16 @@ def test_energy_is_summed_and_with_a_batch_each_times_are_for_a_batch(
     def call(name: str, timed_s: float, timed_steps: int) -> list[dict[str, Any]]:
         assert (name, timed_s, timed_steps) == ("surroundings", 40.0, steps)
         joules = ({"energy_j": value, "energy_per_step_j": value and value / steps} for value in (3.0, second_j))
-        return [{"leased_beside": 3, **energy} for energy in joules]
+        first, second = (dict.fromkeys(DISTURBANCES, value) for value in (0.0, 0.5))
+        first |= {"throttle_reasons": None, "power_capped_s": None}
+        second |= {"throttle_reasons": ["sw_thermal"], "power_capped_s": None}
+        return [{"leased_beside": 3, **energy, **state} for energy, state in zip(joules, (first, second), strict=True)]
 
     trial: Any = object.__new__(TrialOnRanks)
     samples_s = [[99.0, 99.0], [20.0, 10.0], [20.0, 10.0]]  # the first block belongs to the warm-up
     trial.group = SimpleNamespace(size=2, samples_s=samples_s, call=call)
     trial.job = SimpleNamespace(cell=SimpleNamespace(device="cuda-2", protocol=protocol))
-    trial.columns, trial.surroundings = columns, SimpleNamespace(read_under_load=lambda: None)
+    trial.columns = columns
     trial.execution, trial.watch = SimpleNamespace(step=lambda: None), Stopwatch(synchronise=lambda: None)
     trial._read_surroundings()
     assert (columns["step_time_s"], columns["samples_s"], columns["timed_steps"]) == (time_s, [time_s] * 2, steps)
@@ -105,3 +108,6 @@ def test_energy_is_summed_and_with_a_batch_each_times_are_for_a_batch(
     assert columns["energy_j"] == energy_j
     assert columns["energy_per_step_j"] == (None if energy_j is None else pytest.approx(energy_j / steps))
     assert columns["leased_beside"] == 2
+    # The other GPU was shared and hot.
+    assert (columns["foreign_gpu_share"], columns["slowdown_s"], columns["power_capped_s"]) == (0.5, 0.5, None)
+    assert columns["throttle_reasons"] == ["sw_thermal"]

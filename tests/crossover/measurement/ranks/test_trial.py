@@ -150,6 +150,13 @@ def test_with_a_batch_each_the_time_is_for_one_batch(measure: Measure) -> None:
     assert row["step_time_s"] < sorted(row["samples_s"])[-1] * 1.0001
 
 
+def test_parts_of_unequal_size_have_all_operations_and_are_told(measure: Measure) -> None:
+    _, alone = measure("net", "cpu-1", batch_size=3)
+    _, row = measure("net", batch_size=3)
+    assert row["flops_per_step"] == alone["flops_per_step"] > 0
+    assert "parts of 1 and 2 samples weigh the same" in row["reason"]
+
+
 def test_statistics_of_a_part_are_told(measure: Measure) -> None:
     _, row = measure("normalised")
     assert (row["status"], row["check"]) == ("ok", "passed")
@@ -160,7 +167,16 @@ def test_statistics_of_a_part_are_told(measure: Measure) -> None:
     ("name", "job", "line"),
     [
         ("net", {"batch_size": 1}, "unsupported: cpu-2x1 shares out a batch of at least 2 samples, and this one has 1"),
-        ("unused", {}, "unsupported: Expected to have finished reduction"),
+        (
+            "unused",
+            {},
+            "unsupported: cpu-2x1 cannot train this model: the loss does not depend on all of its parameters",
+        ),
+        (
+            "net",
+            {"protocol": "loaded"},
+            "unsupported: cpu-2x1 runs in protocol resident or each and execution eager only",
+        ),
         ("failing", {}, "oom: a step of models.py:failing: process 2 of 2: the second process has too little"),
         ("hanging", {"time_limit_s": 3}, "timeout: a step of models.py:hanging: not done after 3 s"),
     ],
