@@ -22,6 +22,8 @@ from crossover.topics.wording import point_of, points_of, position_text, span_te
 
 WIDEST = 100.0
 """Ratio of the ends of a gain's interval above which it tells nothing."""
+LEAST_TOLD = 0.005
+"""Share of a step below which a part is not worth a word: it would be told as 'under 1 %'."""
 CAUSES = {part: words for part, words in SPLIT.items() if part != UNEXPLAINED}
 
 
@@ -45,6 +47,8 @@ class Bottleneck(Answer):
     """The second largest part or, if the largest is unexplained, the largest explained one with its share."""
     at_the_end: str = ""
     """The largest part at the largest point."""
+    is_prepared: bool = False
+    """Whether the gain is that of a step whose batches are prepared ahead, which saves a part of it."""
     remedy: str | None = None
     gain: float | None = None
     """The speed-up by the remedy."""
@@ -78,7 +82,7 @@ class Bottleneck(Answer):
     def _remedy(self) -> str:
         if self.gain is None:
             return ""
-        prepared = "with batches prepared ahead, " if self.part != "preparing batches" else ""
+        prepared = "with batches prepared ahead, " if self.is_prepared else ""
         return f"; {prepared}{self.gain_text()}"
 
     def gain_text(self) -> str:
@@ -143,6 +147,7 @@ def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str) -> 
         last=same[-1][x_axis],
         remedy=REMEDIES.get(first["remedy"]),
         **columns_of(interval_of(first, "gain{}"), "gain{}"),
+        is_prepared=bottleneck != "loader" and first["loader_share"] + first["transfer_share"] >= LEAST_TOLD,
         at_the_end=CAUSES.get(last["bottleneck"], UNEXPLAINED),
     )
 
