@@ -226,9 +226,9 @@ def _study(
     common: Collection[str],
 ) -> dict[str, Any]:
     """The templates' variables of a study; `common` are the caveats that the report states once."""
-    answers = [answer for answer in answers if answer.study == name]
-    causes = [one for one in answers if one.kind == "bottleneck" or (one.kind == "communication" and one.main)]
-    others = _busy_said_once([answer for answer in answers if answer not in causes])
+    answers = _busy_said_once([answer for answer in answers if answer.study == name])
+    causes = [answer for answer in answers if _is_cause(answer)]
+    others = [answer for answer in answers if not _is_cause(answer)]
     doubted = [answer for answer in (*others, *causes) if answer.is_doubted]
     paybacks = [answer for answer in others if answer.main and answer.kind == "payback"]
     runs = [answer for answer in others if answer.main and _is_on_runs(answer)]
@@ -279,10 +279,16 @@ def _busy_said_once(answers: Sequence[Answer]) -> list[Answer]:
 
     That is unless it does not hold for all main answers of the first one's kind.
     """
-    main = main_answers([answer for answer in answers if answer.kind != "payback" and not _is_on_runs(answer)])
+    aside = [answer for answer in answers if answer.kind == "payback" or _is_on_runs(answer) or _is_cause(answer)]
+    main = main_answers([answer for answer in answers if answer not in aside])
     first = first_of(main)
     told = all(answer.is_busy for answer in main if answer.kind == first.kind)
     return [replace(answer, busy_is_told=told and answer is not first) for answer in answers]
+
+
+def _is_cause(answer: Answer) -> bool:
+    """Whether an answer says why a step takes its time."""
+    return answer.kind == "bottleneck" or (answer.kind == "communication" and answer.main)
 
 
 def _is_on_runs(answer: Answer) -> bool:

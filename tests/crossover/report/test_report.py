@@ -590,6 +590,23 @@ def test_a_busy_machine_is_told_of_all_answers_only_if_it_disturbed_all(rows: pd
     assert summary.count("On a busy machine") == 2
 
 
+@pytest.mark.parametrize("disturbed", [(2, 3), (2,)])
+def test_the_cause_does_not_repeat_that_the_machine_was_busy(
+    row: Row, tmp_path: Path, disturbed: tuple[int, ...]
+) -> None:
+    """The cause is that of a busy cell; the answer begins with its caveat only if all cells were disturbed."""
+    trials = [
+        split(row, 1, size, study="widths", larger_s=1.3e-3) | {"flag_names": ["busy_host"] * (size in disturbed)}
+        for size in (2, 3)
+    ]
+    studies = {"widths": study()}
+    write_report(Run(tables_of(pd.DataFrame(trials), studies), studies), tmp_path, TEMPLATES)
+    answer, why, *_ = (tmp_path / "summary.txt").read_text().splitlines()
+    assert "calling operators is" in why
+    assert ("On a busy machine: " in answer) is (len(disturbed) == 2)
+    assert ("busy machine" in why) is (len(disturbed) == 1)
+
+
 @pytest.mark.parametrize(
     ("flagged", "sentence"),
     [
