@@ -128,8 +128,18 @@ def _check_options(arguments: Sequence[str], parser: argparse.ArgumentParser) ->
     for word in arguments:
         name = word.partition("=")[0]
         if name.startswith("-") and name not in options:
+            _refuse_key_of_study(name, parser)
             meant = did_you_mean(name, options, 1)
             parser.error(f"unknown option {name}{meant}; Snakemake's own options follow `--`: crossover NAME -- {name}")
+
+
+def _refuse_key_of_study(name: str, parser: argparse.ArgumentParser) -> None:
+    from crossover.config.configuration import STUDY_ONLY  # needs pydantic
+
+    key = name.lstrip("-").replace("-", "_")
+    if key in STUDY_ONLY:
+        override = f"--overrides '{{STUDY: {{{key}: ...}}}}'"
+        parser.error(f"{name}: a key of a study; give it to one: {override}; a model's study is named after its file")
 
 
 def _check_snakemake_options(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:

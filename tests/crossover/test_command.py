@@ -50,6 +50,10 @@ def test_a_profile_has_its_own_limits() -> None:
     ("line", "message"),
     [
         ("disc_depth --sizs 16", "unknown option --sizs (did you mean '--sizes'?)"),
+        (
+            "a.py:f --precisions [fp32]",
+            "--precisions: a key of a study; give it to one: --overrides '{STUDY: {precisions:",
+        ),
         ("disc_depth --sizes", "argument --sizes: expected one argument"),
         ("a.py:f --sizes 64 256", "256: belongs to no option; allowed: names first, and lists with commas"),
         ("a.py:f b.py:f", "a.py:f: a model is measured alone"),
