@@ -50,15 +50,17 @@
     return scaled && scaled < texts.length ? texts.map((text) => withUnit(text, unit)) : texts;
   }
 
-  // "64 neurons", "n = 64", "width 64".
+  // The text with its unit, unless it has it: "64 neurons", "n = 64", "width 64", and of units of an argument only its name: "hidden = 64".
   function withUnit(text, unit) {
-    return unit?.length === 1 ? `${unit} = ${text}` : QUANTITIES.includes(unit) ? `${unit} ${text}` : `${text} ${unit}`;
+    const name = unit?.replace(/^units of /, "");
+    if (text.endsWith(` ${unit}`) || text.startsWith(`${name} `)) return text;
+    if (QUANTITIES.includes(name)) return `${name} ${text}`;
+    return unit?.length === 1 || name !== unit ? `${name} = ${text}` : `${text} ${unit}`;
   }
 
   // "64 to 512 neurons", "22 parameters to 11.2 million parameters".
   function range(values, unit) {
-    const text = places(values, unit).join(" to ");
-    return text.endsWith(` ${unit}`) ? text : withUnit(text, unit);
+    return withUnit(places(values, unit).join(" to "), unit);
   }
 
   page.format = { number, whole, seconds, bytes, rate, place, places, range, withUnit };

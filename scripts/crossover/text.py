@@ -83,15 +83,22 @@ SINGULAR = {
 QUANTITIES = ("width", "depth")
 """Names of sizes that no number counts: 'width 512'."""
 
+UNITS_OF = "units of "
+"""What sizes count if all that is known is the name of an argument in the singular: 'units of hidden'."""
+
 
 def with_unit(text: str, unit: str) -> str:
-    """Add the unit to a position on an axis unless it has it: '8 neurons', '1 token of prompt', 'n = 8', 'width 8'."""
-    if text.endswith(f" {unit}") or text.startswith((f"{unit} = ", f"{unit} ")):
+    """Add the unit to a position on an axis unless it has it: '8 neurons', '1 token of prompt', 'n = 8', 'width 8'.
+
+    Of units of an argument, only its name is added: 'hidden = 8'.
+    """
+    name = unit.removeprefix(UNITS_OF)
+    if text.endswith(f" {unit}") or text.startswith(f"{name} "):
         return text
-    if unit in QUANTITIES:
-        return f"{unit} {text}"
-    if len(unit) == 1:
-        return f"{unit} = {text}"
+    if name in QUANTITIES:
+        return f"{name} {text}"
+    if len(unit) == 1 or name != unit:
+        return f"{name} = {text}"
     return f"{text} {SINGULAR.get(unit, unit) if text == '1' else unit}"
 
 

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from crossover import text
+from crossover.topics.wording import range_text
 from opened_page import Open
 from report_pages import Page
 
@@ -43,8 +44,9 @@ def test_positions_have_the_same_format_in_python_and_on_the_page(run: Page, ope
 
 
 def test_units_are_added_in_python_as_on_the_page(run: Page, open_page: Open) -> None:
-    units = ["neurons", "n", *text.QUANTITIES]
-    texts = open_page(run.path).page.evaluate(
-        "(units) => units.map((unit) => Crossover.format.withUnit('64', unit))", units
-    )
+    units = ["neurons", "n", "units of hidden", "units of width", *text.QUANTITIES]
+    page = open_page(run.path).page
+    texts = page.evaluate("(units) => units.map((unit) => Crossover.format.withUnit('64', unit))", units)
     assert texts == [text.with_unit("64", unit) for unit in units]
+    ranges = page.evaluate("(units) => units.map((unit) => Crossover.format.range([105, 195278.5], unit))", units)
+    assert ranges == [range_text([105, 195_278.5], unit) for unit in units]

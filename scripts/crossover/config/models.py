@@ -27,6 +27,7 @@ from crossover.config.signatures import (
 from crossover.config.source_names import constants, module_file
 from crossover.errors import UserError, shown_value
 from crossover.files import relative_path
+from crossover.text import UNITS_OF
 
 LIBRARIES = {"torchvision": "pixels on each side", "timm": "pixels on each side", "transformers": "layers"}
 """Libraries of named models, and what the sizes of their models count."""
@@ -60,7 +61,7 @@ class Model:
     name: str
     """The function, or the name of the library's model."""
     mode: str = "train"
-    size_name: str = "units of size"
+    size_name: str = f"{UNITS_OF}size"
     """What the sizes count."""
     names: tuple[str, ...] = ()
     """Names of sizes 1, 2, ...; empty if sizes are numbers."""
@@ -236,7 +237,7 @@ def _words_of(argument: str) -> str:
     """What a size counts, from the name of its argument: 'experts' from `n_experts`, 'units of width', 'n'."""
     size = re.sub(r"^(n|num|number_of)_", "", argument).replace("_", " ")
     is_name = size.endswith("s") or len(size) == 1
-    return size if is_name and size not in UNITS_OF_TABLES else f"units of {size}"
+    return size if is_name and size not in UNITS_OF_TABLES else f"{UNITS_OF}{size}"
 
 
 def find_file(name: str, folders: Sequence[Path], missing: str, wanted: str) -> Path:

@@ -19,7 +19,7 @@ from crossover.tables.frames import rows_with
 from crossover.tables.labels import name_by, side_word, varying
 from crossover.tables.registry import SERIES_AXES
 from crossover.tables.run_tables import RunTables
-from crossover.text import count_text, number_text, percent_text
+from crossover.text import UNITS_OF, count_text, number_text, percent_text
 from crossover.topics.answer import Answer
 from crossover.topics.caveats import basis
 from crossover.topics.wording import interval_text, position_text, range_text
@@ -97,7 +97,7 @@ def rule_text(rule: Rule, unit: str, batch_unit: str | None = None) -> str:
         return _from(rule.least, unit if rule.size_exponent else batch_unit or "samples per batch")
     sign, exponent = "x" if rule.batch_exponent > 0 else "/", abs(rule.batch_exponent)
     power = "" if exponent == 1 else f"^{count_text(exponent)}"
-    first, second = (name.removeprefix("units of ") for name in (unit, batch_unit or "batch"))
+    first, second = (name.removeprefix(UNITS_OF) for name in (unit, batch_unit or "batch"))
     return f"where {first} {sign} {second}{power} is at least {count_text(rule.least)}"
 
 

@@ -1009,8 +1009,8 @@ def test_a_size_that_a_model_does_not_use_is_no_axis(row: Row) -> None:
     answered = answers(rows)
     idle, *others = [answer for answer in answered if answer.main]
     assert idle.statement() == (
-        "No crossover over the size: the model has the same parameters and operations at 100, 1,000 and 10,000 units "
-        "of width. Use the size in the model, or give one size"
+        "No crossover over the size: the model has the same parameters and operations at width 100, 1,000 and 10,000. "
+        "Use the size in the model, or give one size"
     )
     assert {(answer.kind, answer.winner, round(answer.ratio, 1)) for answer in others if answer.kind == "ratio"} == {
         ("ratio", "CPU", 10.0)
