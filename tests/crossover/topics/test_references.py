@@ -139,6 +139,17 @@ def test_small_steps_give_the_slowdown_before_probes_and_these_before_the_smalle
     assert (math.exp(smallest.mean), smallest.variance) == pytest.approx((2, 0.26**2))
 
 
+def test_probes_give_no_slowdown_where_others_take_this_cpu(compared: Any) -> None:
+    """The probes ran 1.5 times as long here. Every step takes more than 20 times as long, or only one of them."""
+    ratios, *_ = compared()
+    of_cpu = ratios[ratios["contender"] == "h100"]
+    probes = {"h100": SampleMean(math.log(1.5), 0.06, math.inf)}
+    x_axes = {str(of_cpu["study"].iloc[0]): "size"}
+    taken = host_slowdowns(of_cpu.assign(ratio=[90.0, 25.0]), x_axes, probes)["h100"]
+    assert taken.mean == pytest.approx(math.log(90.0))
+    assert host_slowdowns(of_cpu.assign(ratio=[90.0, 15.0]), x_axes, probes) == probes
+
+
 def test_the_spread_of_trials_is_pooled_over_sizes(row: Row) -> None:
     """ln(time) is -0.1 and 0.1 at size 1, with variance 0.02, and -0.2, 0 and 0.2 at size 2, with variance 0.04."""
     logs = {1: (-0.1, 0.1), 2: (-0.2, 0.0, 0.2), 3: (5.0,)}

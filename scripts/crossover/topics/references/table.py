@@ -132,19 +132,21 @@ It is the root mean square over the ten pairs of five hosts.
 def host_slowdowns(ratios: pd.DataFrame, x_axes: XAxes, probed: Mapping[str, SampleMean]) -> dict[str, SampleMean]:
     """For each reference, ln(time of this CPU / time of the reference's CPU), with its squared error.
 
-    It is the mean over small steps; without any, that of the probes or, if a CPU has none, that of the smallest step of
-    each series. `ratios` have pair `reference`.
+    It is the mean over small steps; without any, that of the probes or, if a CPU has none or every step is beyond
+    MOST_SLOWDOWN, that of the smallest step of each series. `ratios` have pair `reference`.
     """
     small: dict[str, list[float]] = {}
     smallest: dict[str, list[float]] = {}
+    least: dict[str, float] = {}
     for study, rows in ratios.groupby("study", sort=False):
         for hosts, is_small in _of_hosts(rows, x_axes[str(study)]):
             machine = str(hosts["machine"].iloc[0])
             small.setdefault(machine, []).extend(hosts.loc[is_small, "ratio"].map(math.log))
             smallest.setdefault(machine, []).append(math.log(hosts["ratio"].iloc[0]))
+            least[machine] = min(least.get(machine, math.inf), hosts["ratio"].min())
     return {
         **{machine: _mean(logs, EAGER_SPREAD) for machine, logs in smallest.items()},
-        **probed,
+        **{machine: probe for machine, probe in probed.items() if least.get(machine, 0.0) <= MOST_SLOWDOWN},
         **{machine: _mean(logs, SMALL_STEP_SPREAD) for machine, logs in small.items() if logs},
     }
 
