@@ -292,7 +292,7 @@ SUMMARIES = _axes(CELL_AXES) | {
     "gaps_s": Column("total time of the gaps between a step's kernels within one CUDA graph", "s"),
     **_estimate(
         "roof_share{}",
-        "the longer of memory_roof_s and compute_roof_s, over the step time",
+        "the longer of memory_roof_s and compute_roof_s, over the step time; empty without compute_roof_s",
         title="share of the roof reached",
         shown_unit="%",
         factor=100,

@@ -73,6 +73,21 @@ def test_a_cell_has_the_share_of_its_highest_roof() -> None:
     assert with_roofs(cells_with_roofs, measurements, table_of("roofs")).equals(cells_with_roofs)
 
 
+@pytest.mark.parametrize(("step_s", "flags"), [(0.004, []), (0.001, ["above_roof"])])
+def test_a_cell_whose_operations_are_not_counted_has_no_share_of_its_roof(step_s: float, flags: list[str]) -> None:
+    """Its bytes alone take 2 ms: how far the step is from its highest roof is not known, only that it is not above."""
+    roofs = table_of(
+        "roofs", [{"machine": "a", "device": "cuda", "roof": "memory", "working_set_bytes": 2**20, "value": 1e12}]
+    )
+    moved = {"products_bytes_by_working_set": [0.0, 0.0], "others_bytes_by_working_set": [0.0, 2e9]}
+    cell = row() | {"flops_per_step": None, "step_time_s": step_s, "flag_names": []}
+    trial = row() | moved | {"kernels_per_step": 10.0, "status": "ok"}
+    cells = with_roofs(table_of("cells", [cell]), pd.DataFrame([trial]), roofs)
+    assert cells["memory_roof_s"].tolist() == [pytest.approx(0.002)]
+    assert cells["roof_share"].isna().all()
+    assert cells["flag_names"].tolist() == [flags]
+
+
 def test_calling_the_operators_of_a_cpu_step_takes_a_time_in_proportion_to_the_roof_of_the_framework() -> None:
     """14 operators on 1 KiB and 20 on 64 B are as many as the framework's step has."""
     sizes = {"products": [0.0] * 11, "others": [0.0] * 11}

@@ -44,6 +44,8 @@ def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFr
     rows = [_row(cell, work, roofs_of.get((cell["machine"], cell["device"]))) for cell in cells.to_dict("records")]
     columns = pd.DataFrame(rows, cells.index, list(COLUMNS), dtype="Float64")
     above = (columns["roof_share_low"].fillna(columns["roof_share"] / ALONE) > 1).fillna(False).to_numpy(bool)
+    # Without its operations, a step may be close to a roof that is not known.
+    columns.loc[columns["compute_roof_s"].isna(), [*SHARES]] = pd.NA
     flags = [
         [*of_cell, "above_roof"] if wrong else of_cell
         for of_cell, wrong in zip(cells["flag_names"], above, strict=True)
@@ -56,7 +58,8 @@ def with_roofs(cells: pd.DataFrame, measurements: pd.DataFrame, roofs: pd.DataFr
 WORK = ("products_bytes_by_working_set", "others_bytes_by_working_set", "kernels_per_step")
 
 ROOF_TIMES = ("memory_roof_s", "products_memory_roof_s", "compute_roof_s", "launch_roof_s", "gaps_s")
-COLUMNS = (*ROOF_TIMES, "bytes_per_step", "roof_share", "roof_share_low", "roof_share_high")
+SHARES = ("roof_share", "roof_share_low", "roof_share_high")
+COLUMNS = (*ROOF_TIMES, "bytes_per_step", *SHARES)
 
 
 def _row(cell: Mapping[Any, Any], work: pd.DataFrame, roofs: Roofs | None) -> dict[str, float]:
