@@ -409,7 +409,7 @@ CROSSOVERS = _axes([axis for axis in AXES if axis != "device"]) | {
     "roots": _many("all points on the x axis at which the sides cross"),
     "trials": _count("smallest number of trials with this cost, over both sides and all points"),
     "host_share": Column("predicted for this CPU: the host's share of the contender's step at the crossover"),
-    "host_slowdown": Column("predicted for this CPU: its time for small steps over that of the contender's own host"),
+    "host_slowdown": Column("predicted for this CPU: its time for a host's work over that of the contender's own host"),
     **_of_record(["size_name", "batch_name"]),
     "baseline_name": _text("name of the baseline's device"),
     "contender_name": _text("name of the contender's device"),

@@ -449,7 +449,7 @@ def test_beside_the_only_cpu_a_reference_is_compared_but_not_ranked(rows: pd.Dat
     )
     html = (page.folder / "report.html").read_text()
     words = "measured elsewhere on 2026-11-23 (torch 2.11.0, code with uncommitted changes); "
-    words += "small steps take 4.00 times as long on this CPU as on its CPU"
+    words += "work of its host takes 4.00 times as long on this CPU"
     assert words in unescape(html)
     assert "<code>abc-dirty</code>, with uncommitted changes" in html
     assert words in unescape((page.folder / "summary.md").read_text()).replace("\\", "")

@@ -696,6 +696,20 @@ def test_a_high_limit_or_that_of_a_launch_is_no_estimate(
     assert not of_kind(tables(rows, reference, devices=("cpu",)), "no_estimate")
 
 
+def test_a_cpu_that_other_programs_take_has_no_estimate(row: Row, elsewhere: Any) -> None:
+    """Its steps take 25 times as long as on the reference's CPU; a reference without a GPU says nothing."""
+    slow = trials(row, "cpu", lambda size: 25 * 4e-6 * size)
+    (answer,) = of_kind(tables(slow, elsewhere()), "no_estimate")
+    assert answer.text() == (
+        "No estimate for a GPU: steps take over 20 times as long on this CPU as on those beside the GPUs measured "
+        "elsewhere, as if other programs took it; measure again without them"
+    )
+    assert not of_kind(tables(trials(row, "cpu", lambda size: 4e-6 * size), elsewhere()), "no_estimate")
+    reference = elsewhere()
+    on_cpus = replace(reference, trials=reference.trials[reference.trials["device"] == "cpu"])
+    assert not of_kind(tables(slow, on_cpus), "no_estimate")
+
+
 def test_a_model_of_the_user_without_counted_operations_has_no_estimate(
     cpu_rows: Any, with_reference: RunTables, row: Row, tmp_path: Path
 ) -> None:

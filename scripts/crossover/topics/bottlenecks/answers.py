@@ -49,6 +49,8 @@ class Bottleneck(Answer):
     """The largest part at the largest point."""
     is_prepared: bool = False
     """Whether the gain is that of a step whose batches are prepared ahead, which saves a part of it."""
+    is_uncounted: bool = False
+    """Whether the operations of the first point's step were not counted, which leaves its work unexplained."""
     remedy: str | None = None
     gain: float | None = None
     """The speed-up by the remedy."""
@@ -63,7 +65,8 @@ class Bottleneck(Answer):
         if self.status == "not_found":
             second = f"; the largest explained part is {self.second}" if self.second else ""
             end = self._end() if self.at_the_end != UNEXPLAINED else ""
-            return f"the cause was not found: {place} is unexplained{up_to}{second}{end}"
+            uncounted = ", since torch cannot count its operations" if self.is_uncounted else ""
+            return f"the cause was not found: {place} is unexplained{up_to}{uncounted}{second}{end}"
         if self.status == "throughout" and up_to:
             up_to = f" and the largest part at every {point_of(self.unit)} measured"
         is_graph_free = self.part == "Python and other host work" and self.device != "CPU"
@@ -147,13 +150,19 @@ def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str) -> 
         last=same[-1][x_axis],
         remedy=REMEDIES.get(first["remedy"]),
         **columns_of(interval_of(first, "gain{}"), "gain{}"),
-        is_prepared=bottleneck != "loader" and first["loader_share"] + first["transfer_share"] >= LEAST_TOLD,
+        is_prepared=bottleneck != "loader" and _or_0(first, "loader") + _or_0(first, "transfer") >= LEAST_TOLD,
+        is_uncounted=first["compute_roof_s"] is None,
         at_the_end=CAUSES.get(last["bottleneck"], UNEXPLAINED),
     )
 
 
 def _largest_explained(row: Mapping[str, Any]) -> str | None:
     """The largest explained part of a step with its share, such as 'calling operators, 23 %'; None without one."""
-    shares = {part: row[f"{part}_share"] or 0.0 for part in CAUSES}
+    shares = {part: _or_0(row, part) for part in CAUSES}
     largest = max(shares, key=lambda part: shares[part])
     return f"{CAUSES[largest]}, {percent_text(shares[largest])}" if shares[largest] else None
+
+
+def _or_0(row: Mapping[str, Any], part: str) -> float:
+    """The share of a part of a step; 0 if it is unknown."""
+    return row[f"{part}_share"] or 0.0

@@ -28,6 +28,7 @@ from crossover.topics.bottlenecks.bounds import PAIR as BOUND
 from crossover.topics.caveats import basis, compared_ratio, flags_of
 from crossover.topics.crossovers.answers import CROSSED, IS, LEADS, WOULD, Crossover, Ends
 from crossover.topics.crossovers.sides import caveats_of_series, crossover_fields, reach_of
+from crossover.topics.references.table import MOST_SLOWDOWN
 from crossover.topics.wording import capitalised, interval_text, point_of, position_text, range_text, span_text
 
 THIS_CPU = "this CPU"
@@ -263,14 +264,19 @@ class Bound(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class NoEstimate(Answer):
-    """No GPU measured elsewhere has timed the model, and no limit is worth telling."""
+    """No GPU measured elsewhere has timed the model, and no limit is worth telling; or this CPU is too slow for one."""
 
     kind = "no_estimate"
-    statuses = ("no_data",)
+    statuses = ("no_data", "too_slow")
 
     status: str = "no_data"
 
     def sentence(self) -> str:
+        if self.status == "too_slow":
+            return (
+                f"No estimate for a GPU: steps take over {MOST_SLOWDOWN:g} times as long on this CPU as on "
+                "those beside the GPUs measured elsewhere, as if other programs took it; measure again without them"
+            )
         return "No estimate for a GPU: no reference of this run has these steps; measure them on a machine with a GPU"
 
 
@@ -374,7 +380,13 @@ def _cells_of_both(row: Mapping[str, Any], tables: RunTables) -> pd.DataFrame:
 
 
 def no_estimate_answers(tables: RunTables, study: Study) -> list[NoEstimate]:
-    """An answer if no reference measured the model, which is the user's or has limits by the roofs of references."""
+    """An answer if no GPU is predicted for the model.
+
+    Either this CPU is too slow, or no reference measured the model, which is the user's or has limits by their roofs.
+    """
+    beside, there = tables.ratios[tables.ratios["pair"] == REFERENCE], tables.reference_cells
+    if len(beside) and (beside["contender"] == beside["machine"]).all() and not there["device"].map(is_cpu).all():
+        return [NoEstimate(status="too_slow")]
     has_limits = (tables.ratios["pair"] == BOUND).any()
     is_unknown = tables.reference_cells.empty and bool(study.user_model or has_limits)
     return [NoEstimate()] if is_unknown and study.may_use_accelerator else []
