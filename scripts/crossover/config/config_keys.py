@@ -252,13 +252,10 @@ class ConfigKeys:
         f"file, or else {listed([str(size) for size in DEFAULT_SIZES])}. A model without an argument for its size has "
         "a single size.",
     )
-    batch_size: Count | None = Field(
+    batch_sizes: OneOrSeveral[Count] | None = Field(
         default=None,
         description=f"Samples in a step of `model` or of the only study. Null takes {DEFAULT_BATCH_SIZE}; or "
         f"{listed([str(size) for size in DEFAULT_BATCH_SIZES])}, if the batch size is the model's only argument.",
-    )
-    batch_sizes: OneOrSeveral[Count] | None = Field(
-        default=None, description="Batch sizes of `model` or of the only study, in place of `batch_size`, or null."
     )
     axes: Axes | None = Field(default=None, description=AXES)
     protocols: OneOrSeveral[Protocol] | None = Field(

@@ -85,15 +85,12 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
     """Merge all layers.
 
     An `effort` with a preset replaces an earlier one; one without changes only its own numbers. Studies replace an
-    earlier `model` and what describes it, and one of `batch_size` and `batch_sizes` replaces an earlier other one.
+    earlier `model` and what describes it.
     """
     values: dict[str, Any] = {}
     for _, new in layers:
         if new.get("studies") is not None and values.get("model") is not None:
-            values = {key: value for key, value in values.items() if key not in ("model", "batch_size", *OF_ONE_STUDY)}
-        for key, other in (("batch_size", "batch_sizes"), ("batch_sizes", "batch_size")):
-            if new.get(key) is not None and new.get(other) is None:
-                values.pop(other, None)
+            values = {key: value for key, value in values.items() if key not in ("model", *OF_ONE_STUDY)}
         before, after = values.get("effort"), new.get("effort")
         if isinstance(after, Mapping) and isinstance(before, str):
             new = {**new, "effort": {"preset": before, **after}}
@@ -119,15 +116,13 @@ def _read_studies(keys: ConfigKeys, folder: Path, locate: Locator) -> Iterator[S
 
 
 def _check_of_one_study(keys: ConfigKeys, locate: Locator) -> None:
-    """Raise UserError if the keys of `model` or of one study are given for several, or two for the same value."""
-    given = [key for key in ("batch_size", *OF_ONE_STUDY) if getattr(keys, key) is not None]
-    if {"batch_size", "batch_sizes"} <= {*given}:
-        raise UserError(f"{locate(('batch_size',))}: batch_size and batch_sizes are both given; allowed: one of them")
+    """Raise UserError if keys of `model` or of one study are given for several."""
+    given = [key for key in OF_ONE_STUDY if getattr(keys, key) is not None]
     names = keys.studies
     if given and keys.model is None and len(names) > 1:
-        key = "batch_sizes" if given[0] == "batch_size" else given[0]
+        key = given[0]
         raise UserError(
-            f"{locate((given[0],))}: {given[0]}: for `model` or one study, but {len(names)} are selected; select one, "
+            f"{locate((key,))}: {key}: for `model` or one study, but {len(names)} are selected; select one, "
             f"or give it to a study: {_override(keys, key, locate)}"
         )
 

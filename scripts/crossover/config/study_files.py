@@ -68,9 +68,6 @@ OF_MODEL = ("mode", "data", "check")
 OF_ONE_STUDY = ("mode", "sizes", "batch_sizes", "axes", "protocols", "steps_per_run", "x_axis", "data")
 """Keys of a config that replace those of `model`, or of the only study."""
 
-ONE_BATCH = ": batch_size"
-"""End of the name of the layer in which the config's `batch_size` sets `batch_sizes`."""
-
 
 def read_study(name: str, folder: Path, keys: ConfigKeys, locate: Locator) -> Study:
     """Read and check a study of a config, given by name (below the config folder) or by path; raises UserError."""
@@ -100,24 +97,14 @@ def _overrides(name: str, keys: ConfigKeys, locate: Locator) -> list[Layer]:
 
 
 def _of_one_study(keys: ConfigKeys, locate: Locator) -> list[Layer]:
-    """The keys of a study that the config gives by OF_ONE_STUDY or `batch_size`, each with the layer that sets it."""
+    """The keys in OF_ONE_STUDY that the config gives, each with the layer that sets it."""
     given = {key: getattr(keys, key) for key in OF_ONE_STUDY}
-    layers: list[Layer] = [(locate((key,)), {key: value}) for key, value in given.items() if value is not None]
-    if keys.batch_size is not None:
-        layers.append((f"{locate(('batch_size',))}{ONE_BATCH}", {"batch_sizes": [keys.batch_size]}))
-    return layers
-
-
-def _named(key: str, locate: Locator) -> str:
-    """The layer that sets a key, and the key: `batch_size` where that sets `batch_sizes`."""
-    layer = locate(key.split("."))
-    return layer if layer.endswith(ONE_BATCH) else f"{layer}: {key}"
+    return [(locate((key,)), {key: value}) for key, value in given.items() if value is not None]
 
 
 def _error(problem: str, locate: Locator) -> UserError:
     """The error for a problem that begins with its key."""
-    key, _, text = problem.partition(":")
-    return UserError(f"{_named(key, locate)}:{text}")
+    return UserError(f"{locate(problem.partition(':')[0].split('.'))}: {problem}")
 
 
 def study_names(folder: Path) -> list[str]:
@@ -152,7 +139,7 @@ def _check(study: Study, locate: Locator, datasets: Datasets) -> None:
     for problem in _problems(study, datasets):
         raise _error(problem, locate)
     axes = ("size", "batch_size", "protocol", "variant")
-    keys = {axis: _named(f"{axis}s", locate) for axis in axes}
+    keys = {axis: f"{locate((f'{axis}s',))}: {axis}s" for axis in axes}
     for point in product(study.sizes, study.batch_sizes, study.protocols, study.variants):
         check_offered(study.workload, dict(zip(keys, point, strict=True)), keys)
     for size in study.sizes:

@@ -33,7 +33,7 @@ def builders(folder: Any) -> Any:
 @pytest.mark.parametrize(
     ("entries", "grid"),
     [
-        (["sizes=[2,5]", "batch_size=7"], ((2, 5), (7,), "size")),
+        (["sizes=[2,5]", "batch_sizes=7"], ((2, 5), (7,), "size")),
         (["sizes=4"], ((4,), (100,), "size")),
         (["batch_sizes=[7,8]", "x_axis=batch_size"], ((2, 3), (7, 8), "batch_size")),
     ],
@@ -54,8 +54,6 @@ def test_a_changed_grid_keeps_the_candidates_within_it(folder: Any) -> None:
 def test_later_layers_replace_what_excludes_them(builders: Any) -> None:
     study = builders.read({"model": "net.py:sized", "sizes": [8, 9]}, ["studies=mine"]).studies[0]
     assert (study.name, study.sizes) == ("mine", (2, 3))
-    study = builders.read({"batch_sizes": [3, 4]}, ["batch_size=7"]).studies[0]
-    assert study.batch_sizes == (7,)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +62,7 @@ def test_later_layers_replace_what_excludes_them(builders: Any) -> None:
         ("batched", [], ((1,), (1, 8, 64, 512), "batch_size")),
         ("batched", ["batch_sizes=[2,4]"], ((1,), (2, 4), "batch_size")),
         ("fixed", [], ((1,), (32,), "parameters")),
-        ("fixed", ["batch_size=64"], ((1,), (64,), "parameters")),
+        ("fixed", ["batch_sizes=64"], ((1,), (64,), "parameters")),
         ("rows", [], ((1,), (1, 8, 64, 512), "batch_size")),
         ("alone", [], ((1,), (1,), "parameters")),
         ("sized", [], ((16, 64, 256, 1024), (32,), "size")),
@@ -72,7 +70,7 @@ def test_later_layers_replace_what_excludes_them(builders: Any) -> None:
         ("idle", ["sizes=4"], ((4,), (1,), "size")),
         ("unused", ["sizes=4"], ((4,), (32,), "size")),
         ("own", [], ((16, 64, 256, 1024), (20,), "size")),
-        ("own", ["batch_size=20"], ((16, 64, 256, 1024), (20,), "size")),
+        ("own", ["batch_sizes=20"], ((16, 64, 256, 1024), (20,), "size")),
         ("ignored", [], ((16, 64, 256, 1024), (20,), "size")),
     ],
 )
@@ -96,20 +94,20 @@ def test_the_axis_of_a_builder_is_what_it_takes(builders: Any, name: str, entrie
         ("fixed", "x_axis=parameters", "x_axis: parameters, but fixed() has no argument for a size; allowed: cpu_thr"),
         ("batched", "x_axis=size", "x_axis: size, but batched(batch_size) has no argument for a size; allowed: batch_"),
         ("function", "mode=train", "mode: train, but function(n, device) returns the step itself; remove mode"),
-        ("function", "batch_size=4", "batch_size: 4, but net.py:function has no argument batch_size; add it"),
+        ("function", "batch_sizes=4", "batch_sizes: 4, but net.py:function has no argument batch_size; add it"),
         ("idle", "sizes=[4,8]", "sizes: [4, 8], but idle(n, device) never reads its size; use it, or give one size"),
-        ("unused", "batch_size=4", "sizes: [16, 64, 256, 1024], but unused(width) never reads its size; use it, or gi"),
+        ("unused", "batch_sizes=4", "sizes: [16, 64, 256, 1024], but unused(width) never reads its size; use it, or gi"),
         ("unused_with_batch", "sizes=[4,8]", "sizes: [4, 8], but unused_with_batch(width, batch_size) never reads its"),
         (
             "own",
-            "batch_size=7",
-            "batch_size: [7], but own(width) builds batches of 20 rows; allowed: [20]; for others, add an argument",
+            "batch_sizes=7",
+            "batch_sizes: [7], but own(width) builds batches of 20 rows; allowed: [20]; for others, add an argument",
         ),
         ("own", "batch_sizes=[1,20,64]", "batch_sizes: [1, 64], but own(width) builds batches of 20 rows; allowed: [2"),
         (
             "ignored",
-            "batch_size=7",
-            "batch_size: [7], but ignored(width, batch_size) builds batches of 20 rows; allowed: [20]; for others, re",
+            "batch_sizes=7",
+            "batch_sizes: [7], but ignored(width, batch_size) builds batches of 20 rows; allowed: [20]; for others, re",
         ),
         (
             "function",
@@ -133,13 +131,12 @@ def test_what_a_builder_does_not_take_is_refused(builders: Any, name: str, entry
 def test_a_table_gives_batches_of_any_size(builders: Any) -> None:
     (builders.path / "rows.csv").write_text("a,b\n" + "1,2\n" * 9)
     data = f"data={{file: {builders.path / 'rows.csv'}, targets: b}}"
-    assert builders.read(entries=["model=net.py:own", "batch_size=7", data]).studies[0].batch_sizes == (7,)
+    assert builders.read(entries=["model=net.py:own", "batch_sizes=7", data]).studies[0].batch_sizes == (7,)
 
 
 @pytest.mark.parametrize(
     ("study", "entries", "message"),
     [
-        ({}, ["batch_size=7", "batch_sizes=[7,8]"], "batch_size and batch_sizes are both given; allowed: one of them"),
         ({}, ["mode=infer"], "mode: given, but the study measures workload 'disc_mlp'; only a `model` has a mode"),
         ({}, ["sizes=[99]"], "sizes: 99 is not offered by workload 'disc_mlp'"),
         (
@@ -216,9 +213,9 @@ def test_keys_for_other_studies_may_stand_in_files(folder: Any) -> None:
 def test_claims_outside_of_a_changed_grid_name_the_way_out(folder: Any) -> None:
     where = {"slow": {"device": "cpu"}, "fast": {"device": "cuda"}, "where": {"size": 2, "batch_size": 100}}
     folder.write(claims=[{"statement": "x", "source": "y", "speedup_between": {**where, "range": [1, 2]}}])
-    text = error_line(lambda: folder.read(entries=["batch_size=7"]))
+    text = error_line(lambda: folder.read(entries=["batch_sizes=7"]))
     assert text.endswith("allowed: 7; to measure without the claims, overrides={mine: {claims: []}}")
-    assert folder.read(entries=["batch_size=7", "overrides={mine: {claims: []}}"]).studies[0].claims == ()
+    assert folder.read(entries=["batch_sizes=7", "overrides={mine: {claims: []}}"]).studies[0].claims == ()
 
 
 @pytest.mark.parametrize(
