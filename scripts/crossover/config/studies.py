@@ -6,8 +6,10 @@ Plain values without dependencies, which a measuring process can import quickly.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, ClassVar, Literal, TypeVar
 
 from crossover.config.models import Model
@@ -269,10 +271,28 @@ CELL_PATH = "{study}/{workload}/{variant}/{protocol}/batch-{batch_size}/{precisi
 """Pattern of a cell's folder; its placeholders are axes, and also wildcards of the rules that measure."""
 MACHINE_PATH = CELL_PATH.replace("/{device}", "/{machine}/{device}")
 """Pattern of a cell's folder in a run with classes of nodes."""
-SEARCH_PATH = CELL_PATH.replace("/batch-{batch_size}", "")
 SEARCH_VERSION = 1
 """Version of the keys in a search's file."""
-TRAINING_PATH = f"{CELL_PATH}/seed-{{seed}}"
+
+RESULTS = {
+    "trial": f"cells/{CELL_PATH}/trial-{{trial}}{{again}}.parquet",
+    "training": f"trainings/{CELL_PATH}/seed-{{seed}}.parquet",
+    "batch_try": f"largest_batch/{CELL_PATH.replace('/batch-{batch_size}', '')}.json",
+    "probe": "roofs/{device}.json",
+}
+"""Pattern of the path of a kind of job's result, relative to the results folder; classes of nodes add a level."""
+
+SPECIAL = {"batch_size": r"\d+", "size": r"\d+", "trial": r"\d+", "seed": r"\d+", "again": r"(?:-repeat-\d+)?"}
+"""The wildcards of RESULTS that are not simply the name of a folder."""
+
+
+@cache
+def path_of_result(kind: str) -> re.Pattern[str]:
+    """The regular expression of the paths of a kind of job's results, with a group for each wildcard."""
+    pattern = re.escape(RESULTS[kind]).replace(r"/\{device\}", r"/(?:(?P<machine>[^/]+)/)?\{device\}")
+    return re.compile(
+        re.sub(r"\\\{(\w+)\\\}", lambda match: f"(?P<{match[1]}>{SPECIAL.get(match[1], '[^/]+')})", pattern)
+    )
 
 
 def in_rounds(

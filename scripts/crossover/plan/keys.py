@@ -15,21 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from crossover.config.studies import CELL_PATH, SEARCH_PATH, TRAINING_PATH
+from crossover.config.studies import RESULTS, path_of_result
 
 Parts = Mapping[str, str]
 """What may change a time and is known when a run is planned: values or digests, by a name for messages."""
-
-PATTERNS = {
-    "trial": rf"cells/{CELL_PATH}/trial-{{trial}}{{again}}\.parquet",
-    "training": rf"trainings/{TRAINING_PATH}\.parquet",
-    "batch_try": rf"largest_batch/{SEARCH_PATH}\.json",
-    "probe": r"roofs/{device}\.json",
-}
-"""Pattern of the path of a kind of job's result, relative to the results folder."""
-
-SPECIAL = {"batch_size": r"\d+", "size": r"\d+", "trial": r"\d+", "seed": r"\d+", "again": r"(?:-repeat-\d+)?"}
-"""The wildcards that are not simply the name of a folder."""
 
 UNKNOWN = "what it was measured with is not known"
 DISTURBED = "the peak rates of {device} were measured while other work or heat disturbed them; one more try"
@@ -56,17 +45,10 @@ class Key:
 
 def results_in(folder: Path) -> Iterator[tuple[Path, str, dict[str, str]]]:
     """The results in a folder: the path, the kind of job, and the wildcards of its rule."""
-    for kind, pattern in PATTERNS.items():
-        regex = re.compile(_regex(pattern))
+    for kind, pattern in RESULTS.items():
         for path in sorted((folder / pattern.partition("/")[0]).rglob(f"*.{pattern.rpartition('.')[2]}")):
-            if match := regex.fullmatch(path.relative_to(folder).as_posix()):
+            if match := path_of_result(kind).fullmatch(path.relative_to(folder).as_posix()):
                 yield path, kind, {name: value for name, value in match.groupdict().items() if value is not None}
-
-
-def _regex(pattern: str) -> str:
-    """The regular expression of a path, which has a level for the machine in a run with classes of nodes."""
-    pattern = pattern.replace("/{device}", r"/(?:(?P<machine>[^/]+)/)?{device}")
-    return re.sub(r"\{(\w+)\}", lambda match: f"(?P<{match[1]}>{SPECIAL.get(match[1], '[^/]+')})", pattern)
 
 
 def outdated_results(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crossover.config.config_keys import Configuration
-from crossover.config.studies import MOST, SEARCH_PATH, TRAINING_PATH, Cell, Refinement
+from crossover.config.studies import MOST, RESULTS, Cell, Refinement
 from crossover.config.study import Study, cells_of_candidates, preview, study_of, trained_cells
 from crossover.config.words import AXES, BASELINE, HERE, is_cpu, ranks_of_side, threads_of_side
 from crossover.config.workloads import workload_traits
@@ -169,7 +169,7 @@ class RunPlan:
     def searches(self) -> dict[str, Study]:
         """Paths of all possible searches, and their studies. The CPU on fewer cores would give the same."""
         return {
-            self.search_pattern.format(**vars(cell)): self.study[cell.study]
+            self._path("batch_try", cell): self.study[cell.study]
             for cell in self.cells
             if threads_of_side(cell.device) is None and ranks_of_side(cell.device) == 1
         }
@@ -183,7 +183,7 @@ class RunPlan:
     def trainings(self) -> list[str]:
         """Paths of the rows of all trainings."""
         return [
-            self.training_pattern.format(**cell.values, seed=self.seed + number)
+            self._path("training", cell, seed=self.seed + number)
             for study in self.studies
             if (quality := study.quality)
             for cell in self._on_classes(trained_cells(study, self.devices))
@@ -194,24 +194,12 @@ class RunPlan:
     def roofs(self) -> list[str]:
         """Paths of the roofs of all devices on which a model is timed; one CPU process on fewer cores has none."""
         cells = [c for c in self.cells if threads_of_side(c.device) is None or ranks_of_side(c.device) > 1]
-        return list(dict.fromkeys(self.roofs_pattern.format(**vars(cell)) for cell in cells))
+        return list(dict.fromkeys(self._path("probe", cell) for cell in cells))
 
     @property
     def results_of_grid(self) -> list[str]:
         """Paths of all results that are planned from the start."""
         return [*self.rows(self.trials_of_grid), *self.trainings, *self.planned_searches, *self.roofs]
-
-    @property
-    def roofs_pattern(self) -> str:
-        return self._pattern("roofs/{device}.json")
-
-    @property
-    def search_pattern(self) -> str:
-        return self._pattern(f"largest_batch/{SEARCH_PATH}.json")
-
-    @property
-    def training_pattern(self) -> str:
-        return self._pattern(f"trainings/{TRAINING_PATH}.parquet")
 
     def rows(self, trials: Iterable[Trial], repeat: int = 0) -> list[str]:
         """Paths of the rows of trials, or of their repeat, without duplicates: stages may request the same trial."""
@@ -258,6 +246,7 @@ class RunPlan:
             if cell.device.partition("-")[0] in self._devices_of(values)
         ]
 
-    def _pattern(self, path: str) -> str:
-        pattern = path if self.classes is None else path.replace("/{device}", "/{machine}/{device}")
-        return f"{self.results}/{pattern}"
+    def _path(self, kind: str, cell: Cell, **numbers: int) -> str:
+        """The path of a result of a cell."""
+        pattern = RESULTS[kind] if self.classes is None else RESULTS[kind].replace("/{device}", "/{machine}/{device}")
+        return f"{self.results}/{pattern.format(**cell.values, **numbers)}"

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pandas as pd
 import pyarrow as pa
 
-from crossover.config.studies import CELL_PATH, SEARCH_PATH, TRAINING_PATH
+from crossover.config.studies import path_of_result
 from crossover.config.words import AXES, HERE
 from crossover.errors import UserError
 from crossover.reading import UnreadableError
@@ -36,16 +36,16 @@ class Work:
     """A kind of job and its results."""
 
     rule: str
-    pattern: str
-    """Pattern of a result's path, relative to the folder of such results and without suffix."""
+    kind: str
+    """The kind of job in `crossover.config.studies.RESULTS`."""
     read: Callable[[Path], Any]
     """Reads a result; raises UserError if it is unreadable."""
 
 
 WORKS = {
-    "trial": Work("measure_cell", f"{CELL_PATH}/trial-{{trial}}", read_row),
-    "training": Work("train_model", TRAINING_PATH, lambda path: read_row(path, Training)),
-    "search": Work("find_largest_batch", SEARCH_PATH, lambda path: collect_searches([path])),
+    "trial": Work("measure_cell", "trial", read_row),
+    "training": Work("train_model", "training", lambda path: read_row(path, Training)),
+    "search": Work("find_largest_batch", "batch_try", lambda path: collect_searches([path])),
 }
 
 
@@ -93,13 +93,15 @@ def missing_results(
     """The requested results that were not collected; the arguments are by kind of work (trial, training, search)."""
     for name, paths in requested.items():
         work, table = WORKS[name], collected.get(name)
-        keys = ["machine", *re.findall(r"\{(\w+)\}", work.pattern)]
+        keys = [name for name in path_of_result(work.kind).groupindex if name != "again"]
         present = set() if table is None else set(table[keys].astype(str).itertuples(index=False, name=None))
         for path in paths:
-            tail, values = _parse(work, path)
+            match = re.search(rf"(?<![^/]){path_of_result(work.kind).pattern}\Z", path.as_posix())
+            assert match, f"{path} is no result of {work.rule}"
+            values = match.groupdict() | {"machine": match.groupdict()["machine"] or HERE}
             if tuple(values[key] for key in keys) not in present:
-                results = Path(*path.parts[: -len(tail.parts) - 1])
-                kind, reason = _cause(work, path, results / "logs" / work.rule / f"{tail.as_posix()}.log")
+                log = Path(match.string[: match.start()], "logs", work.rule, match[0].partition("/")[2])
+                kind, reason = _cause(work, path, log.with_suffix(".log"))
                 axes: dict[str, Any] = {axis: values.get(axis) for axis in AXES}
                 numbers = {axis: int(axes[axis]) for axis in ("size", "batch_size") if axes[axis]}
                 yield MissingResult(name, axes | numbers, kind, reason)
@@ -128,16 +130,6 @@ def _of_newest_environment(rows: Mapping[Key, Mapping[str, Any]], several_hosts:
             expected |= facts
             keys.append(key)
     return keys
-
-
-def _parse(work: Work, path: Path) -> tuple[Path, dict[str, str]]:
-    """The end of a path (from the study on, without suffix) and the values in it; classes of nodes add a level."""
-    for pattern in (work.pattern, work.pattern.replace("/{device}", "/{machine}/{device}")):
-        tail = Path(*path.parts[-len(Path(pattern).parts) :]).with_suffix("")
-        regex = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(pattern))
-        if match := re.fullmatch(regex, tail.as_posix()):
-            return tail, {"machine": HERE} | match.groupdict()
-    raise ValueError(f"{path} is not a path of {work.rule}")
 
 
 def _cause(work: Work, path: Path, log: Path) -> tuple[str, str]:

@@ -96,7 +96,7 @@ def test_the_axis_of_a_builder_is_what_it_takes(builders: Any, name: str, entrie
         ("function", "mode=train", "mode: train, but function(n, device) returns the step itself; remove mode"),
         ("function", "batch_sizes=4", "batch_sizes: 4, but net.py:function has no argument batch_size; add it"),
         ("idle", "sizes=[4,8]", "sizes: [4, 8], but idle(n, device) never reads its size; use it, or give one size"),
-        ("unused", "batch_sizes=4", "sizes: [16, 64, 256, 1024], but unused(width) never reads its size; use it, or gi"),
+        ("unused", "batch_sizes=4", "sizes: [16, 64, 256, 1024], but unused(width) never reads its size; use it, or"),
         ("unused_with_batch", "sizes=[4,8]", "sizes: [4, 8], but unused_with_batch(width, batch_size) never reads its"),
         (
             "own",

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from crossover.config.studies import (
-    TRAINING_PATH,
+    RESULTS,
     Cell,
     Effort,
     in_rounds,
@@ -41,7 +41,7 @@ def test_a_cell_has_one_path_level_per_axis() -> None:
     assert cell.path == "disc_depth/disc_mlp/plain/resident/batch-100/fp32/eager/size-10/cuda"
     assert len(cell.path.split("/")) + 1 == len(AXES) == len(cell.values)
     assert replace(cell, machine="h200").path == cell.path.replace("/cuda", "/h200/cuda")
-    assert TRAINING_PATH.format(**cell.values, seed=4) == f"{cell.path}/seed-4"
+    assert RESULTS["training"].format(**cell.values, seed=4) == f"trainings/{cell.path}/seed-4.parquet"
 
 
 def test_rounds_are_complete_shuffled_and_reproducible() -> None:
