@@ -1,14 +1,14 @@
 """Find the largest batch of one cell that fits its device, time it, and write one JSON file.
 
     python scripts/find_largest_batch.py \\
-        '{"cell": {"workload": "disc_mlp", "size": 8}, "search": {"memory_limit": "1GiB"}}' \\
+        '{"cell": {"workload": "disc_mlp", "size": 8}, "search": {"memory_limit_gb": 1}}' \\
         --device=cpu --dataset=results/datasets/disc.safetensors --output=largest.json
 
 Each try is a separate process that builds the cell and runs three steps. The batch size doubles from `start` until a
 batch does not fit, or `limit` is reached. Bisection then finds the largest size that fits, which must fit twice more.
-Only running out of memory counts as not fitting: of `memory_limit` in addition to Python and torch, by default 80% of
-the available memory for the CPU, all memory of other devices. The time limit, a crash or an unsupported precision stops
-the search. The exit status is still 0, and the result has the reason. A final process times up to `timed_batches`
+Only running out of memory counts as not fitting: of `memory_limit_gb` in addition to Python and torch, by default 80 %
+of the available memory for the CPU, all memory of other devices. The time limit, a crash or an unsupported precision
+stops the search. The exit status is still 0, and the result has the reason. A final process times up to `timed_batches`
 batches of the largest size, within about 10 s but at least 3. If the dataset has fewer rows than a batch, rows are
 repeated.
 """

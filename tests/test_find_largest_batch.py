@@ -56,8 +56,8 @@ def workflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def search(workflow: Path, output: Path, workload: str, size: int, memory_limit: str) -> dict[str, Any]:
-    limits = {"limit": 4096, "memory_limit": memory_limit}  # a faulty search must not use up the machine's memory
+def search(workflow: Path, output: Path, workload: str, size: int, memory_limit_gb: float) -> dict[str, Any]:
+    limits = {"limit": 4096, "memory_limit_gb": memory_limit_gb}  # a faulty search must not use up the machine's memory
     job = {
         "cell": {"workload": workload, "size": size},
         "search": limits,
@@ -77,7 +77,7 @@ def statuses(result: dict[str, Any]) -> list[tuple[int, str]]:
 @pytest.mark.slow
 def test_the_largest_batch_agrees_with_arithmetic(workflow: Path, tmp_path: Path) -> None:
     """1 GiB holds 146 rows of 7 MiB, with 2 MiB left; up to 4 MiB of other memory are tolerated."""
-    result = search(workflow, tmp_path / "found.json", "hungry", 7, "1GiB")
+    result = search(workflow, tmp_path / "found.json", "hungry", 7, 2**30 / 1e9)
     largest = result["largest"]
     assert result["status"] == "ok"
     assert 146 - 4 / 7 <= largest <= 146

@@ -310,7 +310,7 @@ def test_a_study_that_only_trains_ends_in_a_report(fresh: WorkflowCopy) -> None:
 
 @pytest.mark.slow
 def test_the_largest_batches_are_searched_if_the_study_says_so(fresh: WorkflowCopy) -> None:
-    search = {"start": 500, "limit": 2000, "memory_limit": "1 GB", "timed_batches": 3}
+    search = {"start": 500, "limit": 2000, "memory_limit_gb": 1, "timed_batches": 3}
     fresh.config(studies=["disc_depth"], largest_batch=search, cpu_threads=2)
     fresh.edit("studies/disc_depth", sizes=[2], batch_sizes=[50, 100], claims=[], figures=["throughput"])
     assert fresh.would_run()["find_largest_batch"] == 0

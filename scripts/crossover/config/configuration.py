@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 from crossover.config.config_keys import ConfigKeys, Configuration
 from crossover.config.figure_kinds import asks_for_crossovers
 from crossover.config.layers import Layer, Locator, check, joined
-from crossover.config.options import memory_size
 from crossover.config.studies import ENDS, PRESETS, Effort, Refinement
 from crossover.config.study import Study, StudyFile, effort_of
 from crossover.config.study_files import OF_ONE_STUDY, read_study, study_file, study_names, study_of_model
@@ -50,7 +48,6 @@ def read_configuration(layers: Sequence[Layer], folder: Path) -> Configuration:
     keys = replace(keys, effort={"preset": preset, **asdict(effort), "refinement": asdict(refinement)}, trials=trials)
     _check_results(keys.results, folder.parent, locate)
     _check_prices(keys, locate)
-    _check_memory_limit(keys, locate)
     _check_effort(effort, locate(("effort",)))
     studies = tuple(_with_pairs(study, refinement) for study in _read_studies(keys, folder, locate))
     for name, study in zip(keys.studies, studies, strict=False):
@@ -187,16 +184,6 @@ def _check_prices(keys: ConfigKeys, locate: Locator) -> None:
         raise UserError(
             f"{locate(('prices',))}: prices: none is given; allowed: null, or prices such as {{here: 0.8, h200: 4}}"
         )
-
-
-def _check_memory_limit(keys: ConfigKeys, locate: Locator) -> None:
-    limit, key = keys.largest_batch.memory_limit, ("largest_batch", "memory_limit")
-    if limit is None:
-        return
-    try:
-        memory_size(str(limit))
-    except ArgumentTypeError as error:
-        raise UserError(f"{locate(key)}: {'.'.join(key)}: {error}") from None
 
 
 def _check_effects(layers: Sequence[Layer], config: Configuration) -> None:

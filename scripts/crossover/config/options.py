@@ -9,7 +9,6 @@ import argparse
 import re
 import shlex
 import sys
-from decimal import Decimal
 
 from crossover.config.words import BASELINE, DEVICES, HALF, SEVERAL
 from crossover.errors import Parser, shown_value
@@ -17,15 +16,6 @@ from crossover.files import relative_path
 from crossover.home import IS_INSTALLED, ROOT
 
 DEVICE_CHOICES = f"{', '.join(DEVICES)}, fewer cores (cpu-1, cpu-{HALF}), two GPUs (cuda-2), two processes (cpu-2x1)"
-
-MEMORY_UNITS = {
-    "": 1,
-    "b": 1,
-    **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)},
-    **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)},
-}
-
-MOST_MEMORY_BYTES = 2**60
 
 
 def new_parser(documentation: str | None) -> Parser:
@@ -73,16 +63,6 @@ def machine(text: str) -> str:
 def refusal(text: str, allowed: str) -> argparse.ArgumentTypeError:
     """The error for an option's value, with what is allowed instead."""
     return argparse.ArgumentTypeError(f"{shown_value(text)} is not allowed; allowed: {allowed}")
-
-
-def memory_size(text: str) -> int:
-    """Parse an amount of memory into bytes: 8GB is 8 * 1000^3, 8GiB is 8 * 1024^3, a number alone is in bytes."""
-    parts = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
-    unit_bytes = MEMORY_UNITS.get(parts[2]) if parts else None
-    size = int(Decimal(parts[1]) * unit_bytes) if parts and unit_bytes else 0
-    if not 1 <= size <= MOST_MEMORY_BYTES:
-        raise refusal(text, "bytes, from 1 to 2^60, such as 8GB, 8GiB, 800MB or 800000000")
-    return size
 
 
 def tell(line: str) -> None:

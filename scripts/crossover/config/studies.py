@@ -35,7 +35,7 @@ LATENCY_STEPS_MAX = 1_000_000
 CHECKED = {"extra": "forbid", "allow_inf_nan": False}
 """Settings for pydantic, which checks the keys of a config against these dataclasses."""
 
-Number = TypeVar("Number", int, float, int | None)
+Number = TypeVar("Number", int, float, int | None, float | None)
 
 
 def number(default: Number, description: str, **bounds: float) -> Number:
@@ -230,12 +230,12 @@ class BatchSearch:
         ge=0,
         le=MOST,
     )
-    memory_limit: int | str | None = field(
-        default=None,
-        metadata={
-            "description": "Memory that a cell may use, in bytes or with a unit (8GB, 8GiB). Null allows 80 % of the "
-            "available memory on the CPU, and all memory of other devices."
-        },
+    memory_limit_gb: float | None = number(
+        None,
+        "Memory that a cell may use, in GB (10^9 bytes). Null allows 80 % of the available memory on the CPU, and all "
+        "memory of other devices.",
+        gt=0,
+        le=LONGEST_S,
     )
 
 

@@ -116,7 +116,7 @@ def test_an_effort_with_a_preset_replaces_an_earlier_one_and_without_it_changes_
             {"datasets": {"higgs": {"csv": {"signal": "a.csv", "background": "b.csv"}}}},
             "datasets.higgs.csv.signal: a.csv does not exist",
         ),
-        ({"largest_batch": {"memory_limit": "8G"}}, "largest_batch.memory_limit: '8G' is not allowed"),
+        ({"largest_batch": {"memory_limit_gb": "8G"}}, "largest_batch.memory_limit_gb: '8G' is not allowed"),
         ({"prices": {}}, "prices: none is given; allowed: null, or prices such as {here: 0.8, h200: 4}"),
         ({"prices": {"cpu": 1}, "cluster": {"classes": {"a": {}, "b": {}}}}, "prices: for one machine, but"),
         ({"prices": {"here": 1}, "cluster": {"classes": {"a": {}}}}, "prices.here: not possible with cluster.classes"),

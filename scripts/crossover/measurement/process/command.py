@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from crossover.config.models import Model, Table, find_file, read_model
-from crossover.config.options import DEVICE_CHOICES, device, memory_size, new_parser, refusal, workflow_command
+from crossover.config.options import DEVICE_CHOICES, device, new_parser, refusal, workflow_command
 from crossover.config.studies import MOST_THREADS, BatchSearch, Cell, Effort
 from crossover.config.words import AS_WRITTEN, AXES, BASELINE_SETTINGS, EXECUTIONS, PRECISIONS, PROTOCOLS, ranks_of_side
 from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
@@ -73,7 +73,8 @@ def read_job(kind: type[AnyJob], documentation: str | None, arguments: list[str]
             values[name] = made(nested, values.get(name, {}), name)
     if issubclass(kind, TryJob):
         cell["batch_size"] = values["search"].start
-        values["memory_limit_bytes"] = _bytes(values["search"].memory_limit)
+        limit_gb = values["search"].memory_limit_gb
+        values["memory_limit_bytes"] = limit_gb and round(limit_gb * 1e9)
     values["cell"] = read_cell({**cell, "device": options.pop("device")}, any_batch=issubclass(kind, TryJob))
     values |= {**options, "command": shlex.join(["python3", sys.argv[0], *arguments]), "code_version": code_version()}
     _check_complete(kind, values, "JOB")
@@ -97,13 +98,6 @@ def _threads(text: str) -> int | str:
 
 def _is_threads(value: int | str) -> bool:
     return value == "auto" or (type(value) is int and 1 <= value <= MOST_THREADS)
-
-
-def _bytes(limit: int | str | None) -> int | None:
-    try:
-        return None if limit is None else memory_size(str(limit))
-    except argparse.ArgumentTypeError as error:
-        raise UserError(f"search.memory_limit: {error}") from None
 
 
 def _read_object(text: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def read(kind: Any, job: dict[str, Any], *options: str) -> Any:
 
 
 def test_a_job_of_the_plan_is_read_with_its_options() -> None:
-    made = jobs(effort={"blocks_min": 7}, seed=4, time_limit_s=90, largest_batch={"memory_limit": "8GB"})
+    made = jobs(effort={"blocks_min": 7}, seed=4, time_limit_s=90, largest_batch={"memory_limit_gb": 8})
     trial = read(TrialJob, made.job("trial", {**WILDCARDS, "trial": "2", "again": "-repeat-3"}), "--trial=2")
     assert (trial.cell, trial.effort.blocks_min, trial.seed, trial.time_limit_s) == (CELL, 7, 4, 90)
     assert (trial.trial, trial.repeat, trial.cpu_threads, trial.dataset, trial.output) == (2, 3, "auto", "a", "b")

@@ -41,9 +41,7 @@ TRIAL = {"trial": 2, "effort": EFFORT, "latency_steps": 400, "latency_mistakes":
 JOBS = [
     TrialJob(**COMMON, **TRIAL),
     TrainingJob(**COMMON, epochs=2, test_share=0.25),
-    TryJob(
-        **COMMON, search=BatchSearch(start=8, memory_limit="2GiB"), steps=1, memory_limit_bytes=2**31, timed_batches=100
-    ),
+    TryJob(**COMMON, search=BatchSearch(start=8, memory_limit_gb=2), steps=1, memory_limit_bytes=2, timed_batches=100),
 ]
 
 
