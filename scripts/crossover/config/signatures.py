@@ -150,17 +150,17 @@ class Definition:
     """Whether it is a subclass of torch.nn.Module."""
 
 
-def find_definition(file: Path, name: str, wanted: str = SIGNATURE) -> Definition | None:
+def find_definition(file: Path, name: str) -> Definition | None:
     """The definition that a name of a file stands for; None if it cannot be read.
 
     Imports, base classes and assignments such as `build = partial(make, 3)` are followed. Raises UserError if the name
-    is missing; `wanted` is the function to add.
+    is missing.
     """
     tree = parsed(file)
     bound = set(chain.from_iterable(map(binds, ast.walk(tree))))  # including definitions within `if` and `try`
     if name not in bound and "*" not in bound:
         functions = sorted(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
-        hint = allowed_names(name, functions) if functions else f"add one: {wanted}"
+        hint = allowed_names(name, functions) if functions else f"add one: {SIGNATURE}"
         raise UserError(f"{relative_path(file)}: there is no function {name}; {hint}")
     return _of_value(file, ast.Name(name), MOST_STEPS)
 
@@ -193,17 +193,13 @@ def _of_class(file: Path, node: ast.ClassDef, steps: int) -> Definition:
     makes_models = MODULE in names or any(base and base.makes_models for base in bases)
     inits = [part for part in node.body if isinstance(part, ast.FunctionDef) and part.name in ("__init__", "__new__")]
     if len(inits) == 1 and not node.decorator_list:
-        arguments = _without_self(_signature(inits[0].args))
+        arguments = Signature([*_signature(inits[0].args).parameters.values()][1:])  # without `self`
         return Definition(file, node.lineno, arguments, unused=_unused_by(inits[0]), makes_models=makes_models)
     inherited = bases[0] if len(bases) == 1 and not inits and not node.decorator_list else None
     if inherited is not None:
         return replace(inherited, makes_models=makes_models)
     is_exact = not bases and not inits and not node.decorator_list
     return Definition(file, node.lineno, Signature(), is_exact, makes_models=makes_models)
-
-
-def _without_self(arguments: Signature) -> Signature:
-    return Signature([*arguments.parameters.values()][1:])
 
 
 def _with_arguments(made: Definition, call: ast.Call) -> Definition | None:

@@ -237,7 +237,8 @@ def _unused(model: Model | None, given: Mapping[str, Any], file: StudyFile) -> I
         yield f"model: {model.shown} {WITHOUT_BATCH}"
     if model.is_function and "mode" in given:
         yield f"mode: {given['mode']}, but {model.signature} returns the step itself; remove mode"
-    if not model.is_sized and "sizes" in given and not _is_one_name(file.sizes):
+    names_one = len(file.sizes) == 1 and isinstance(file.sizes[0], str)
+    if not model.is_sized and "sizes" in given and not names_one:
         instead = "give batch_sizes instead" if model.takes_batch_size else "add one, or remove sizes"
         yield f"sizes: {[*file.sizes]}, but {model.signature} has no argument for a size; {instead}"
     if not model.is_sized and given.get("x_axis") in ("size", "parameters"):
@@ -259,11 +260,6 @@ def _unused(model: Model | None, given: Mapping[str, Any], file: StudyFile) -> I
 def _own_batch(model: Model, given: Mapping[str, Any]) -> int | None:
     """The rows of the batch that a model comes with; None if they are not known, or its data come from a table."""
     return None if model.is_function or given.get("data") is not None else model.own_batch
-
-
-def _is_one_name(sizes: Sequence[int | str]) -> bool:
-    """Whether sizes only name the single size of a model."""
-    return len(sizes) == 1 and isinstance(sizes[0], str)
 
 
 QUESTIONS = {

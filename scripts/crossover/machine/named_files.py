@@ -69,7 +69,8 @@ class NamedFiles:
             if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a long name or a folder without access
                 yield path
                 if path.suffix in NATIVE:
-                    yield from map(path.with_name, sorted(filter(_is_native, self._entries(path.parent))))
+                    names = sorted(self._entries(path.parent))
+                    yield from (path.with_name(name) for name in names if Path(name).suffix in NATIVE)
             elif self._counts_whole(path, beside):
                 yield from self.below(path)
 
@@ -101,10 +102,6 @@ class NamedFiles:
             except OSError:
                 self.entries[folder] = set()
         return self.entries[folder]
-
-
-def _is_native(name: str) -> bool:
-    return Path(name).suffix in NATIVE
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
