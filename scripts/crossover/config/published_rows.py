@@ -66,8 +66,8 @@ SCALES = _scales()
 ALLOWED = (*PLACES, *TEXTS, *SCALES)
 
 
-def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
-    """The source, from the `#` lines, and one row per published run, in SI units; an empty field is None.
+def read_published_rows(path: Path) -> list[dict[str, Value]]:
+    """One row per published run, in SI units; an empty field is None. The first lines, with `#`, must name the source.
 
     If the delimiter is not a comma, numbers may have decimal commas. Raises UserError, naming the file.
     """
@@ -76,8 +76,7 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
     # A spreadsheet quotes a `#` line that contains a delimiter, and adds empty fields to all lines.
     table = [(shown, line) for shown, line in lines if not line.startswith(SOURCE) and line.strip(" ,;|\t")]
     delimiter = max(DELIMITERS, key=table[0][1].count) if table else DELIMITERS[0]
-    of_source = [_source(line, delimiter) for _, line in lines if line.startswith(SOURCE)]
-    if not any(of_source):
+    if not any(line.startswith(SOURCE) and line.strip('"#,;|\t ') for _, line in lines):
         raise UserError(f"{where}: no line starts with '#'; the first lines must name the source")
     if not table:
         raise UserError(f"{where}: no columns; allowed: {', '.join(ALLOWED)}")
@@ -98,12 +97,7 @@ def read_published_rows(path: Path) -> tuple[str, list[dict[str, Value]]]:
         if not any(row.get(metric) for metric in METRICS):
             raise UserError(f"{shown}: no result; allowed: a line with at least one")
         rows.append(row)
-    return " ".join(filter(None, of_source)), rows
-
-
-def _source(line: str, delimiter: str) -> str:
-    text = next(csv.reader([line], delimiter=delimiter))[0] if line.startswith('"') else line.rstrip(",;|\t")
-    return text.lstrip("# ").strip()
+    return rows
 
 
 def _check_columns(names: Sequence[str], where: str) -> None:

@@ -428,7 +428,7 @@ def _with_results(study: Study, published: Published, folders: Sequence[Path], s
     key = f"{shown}: published.results"
     file = find_file(str(published.results), folders, f"{key}: there is", "a CSV file")
     try:
-        _, rows = read_published_rows(file)
+        rows = read_published_rows(file)
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
     if study.steps_per_run is None and any("run_time_s" in row for row in rows):
