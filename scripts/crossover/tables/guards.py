@@ -59,12 +59,9 @@ CONDITIONS = {
 }
 """The columns with one value each among the rows that agree in the given axes.
 
-A null matches any value, since it is not known there, except in NONE_COLUMNS. `plan_key` stands for the model's code:
-`model_key` may also count files that change during a run, such as its log.
+A null matches any value, since it is not known there. `plan_key` stands for the model's code: `model_key` may also
+count files that change during a run, such as its log.
 """
-
-NONE_COLUMNS = ("cgroup_cpus", "cuda_version")
-"""Conditions whose null is a value, no quota or a torch for CPUs only, in rows that describe their host and torch."""
 
 HOST_COLUMNS = ("hostname", "cpu_model")
 """Columns compared between the rows of a machine. A GPU's trials may use only a share of the cores, so numbers of
@@ -105,28 +102,16 @@ def differing_environments(
 
 def check_environments(rows: pa.Table, several_hosts: bool) -> None:
     """Raise UserError if rows differ in one of CONDITIONS, or if a machine's rows come from different hosts."""
-    described = _with_none(rows)
     for axes, columns in CONDITIONS.items():
         names = [name for name in compared_columns(columns, several_hosts) if name in rows.column_names]
         if not names or not {*axes} <= {*rows.column_names}:
             continue
-        counts = described.group_by(list(axes)).aggregate([(name, "count_distinct") for name in names]).to_pylist()
+        counts = rows.group_by(list(axes)).aggregate([(name, "count_distinct") for name in names]).to_pylist()
         for group in counts:
             differing = [name for name in names if group[f"{name}_count_distinct"] > 1]
             if differing:
-                raise UserError(_different(described, {axis: group[axis] for axis in axes}, differing, several_hosts))
+                raise UserError(_different(rows, {axis: group[axis] for axis in axes}, differing, several_hosts))
     check_hosts([rows], several_hosts)
-
-
-def _with_none(rows: pa.Table) -> pa.Table:
-    """The rows with the text `none` for each null that is a value."""
-    for name in NONE_COLUMNS:
-        if {name, "torch_version"} <= {*rows.column_names}:
-            text = rows[name].cast(pa.string())
-            is_none = pc.and_(pc.is_null(text), pc.is_valid(rows["torch_version"]))
-            index = rows.column_names.index(name)
-            rows = rows.set_column(index, name, pc.if_else(is_none, "none", text))
-    return rows
 
 
 def check_keys(rows: pd.DataFrame, expected: Collection[str]) -> None:

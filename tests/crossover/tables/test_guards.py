@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -36,24 +35,11 @@ def test_rows_of_a_cell_that_differ_in_a_condition_are_not_joined(column: str) -
     assert column in COLUMNS
     cell = {"study": "s", "workload": "model", "model": "net.py:build", "execution": "eager"}
     first, second = ({**cell, column: value} for value in ("one", "two"))
-    unknown = {**cell, "torch_version": None, column: None}  # it ended before its host and torch were described
+    unknown = {**cell, column: None}
     check_environments(rows(first, first, unknown), several_hosts=False)
     with pytest.raises(UserError, match=rf"{column} \(one, two\).*; delete the rows of one") as raised:
         check_environments(rows(first, unknown, second), several_hosts=False)
     assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize(("column", "value"), [("cgroup_cpus", 1.2), ("cuda_version", "12.8")])
-def test_no_quota_and_no_cuda_are_conditions_too(column: str, value: float | str) -> None:
-    without, given = {column: None}, {column: value}
-    check_environments(rows(without, without), several_hosts=False)
-    for both in ((without, given), (given, without)):
-        texts = ["none" if row is without else str(value) for row in both]
-        with pytest.raises(UserError, match=re.escape(f"{column} ({', '.join(texts)}); delete")) as raised:
-            check_environments(rows(*both), several_hosts=False)
-        assert "\n" not in str(raised.value)
-    older = rows(without).drop_columns([column])
-    check_environments(pa.concat_tables([older, older]), several_hosts=False)
 
 
 def test_rows_of_forks_and_of_the_fresh_process_that_replaced_one_are_joined() -> None:
