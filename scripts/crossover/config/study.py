@@ -63,7 +63,6 @@ from crossover.config.words import (
     runs_on_ranks,
     threads_of_side,
 )
-from crossover.errors import UserError
 
 MOST_SAMPLES = 1_000_000_000_000
 
@@ -464,16 +463,6 @@ def effort_of(study: Study, run: Effort) -> Effort:
     """The effort of a study's trials: the run's, except for numbers that the study sets (or lowers, if in CAPS)."""
     numbers = {key: min(value, getattr(run, key)) if key in CAPS else value for key, value in study.effort.items()}
     return replace(run, **numbers)
-
-
-def check_any_for(studies: Sequence[Study], devices: Sequence[str]) -> None:
-    """Raise UserError if no study measures on any of the run's devices."""
-    if not any(study.devices_among(devices) for study in studies):
-        wanted = "; ".join(f"{study.name}: {', '.join(study.devices or ())}" for study in studies)
-        raise UserError(
-            f"studies: none measures on a device of this run ({', '.join(devices)}); devices of the studies: {wanted}; "
-            "choose another study or machine, or edit `devices` in the study's file"
-        )
 
 
 def steps_of_run(steps_per_run: int | Epochs | None, batch_size: int) -> int | None:

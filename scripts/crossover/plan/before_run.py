@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from crossover.config.claim_forms import DERIVED_METRICS, RatioWithin
 from crossover.config.config_keys import Configuration
-from crossover.config.study import Study, check_any_for
+from crossover.config.study import Study
 from crossover.config.table_files import left_out
 from crossover.config.words import BASELINE, DEVICES, HERE, REFERENCE_FILES, is_cpu, ranks_of_side
 from crossover.errors import UserError, allowed_names, did_you_mean
@@ -41,7 +41,8 @@ def check_config(config: Configuration, machine: Machine, devices: Sequence[str]
         check_device_list(config, machine)
     if not devices:
         raise UserError(f"devices: {too_many_gpus(config, devices)}")
-    check_any_for(config.studies, devices)
+    if not any(study.devices_among(devices) for study in config.studies):
+        raise UserError(f"studies: nothing to measure: {studies_left_out(config.studies, devices)}")
 
 
 def notes_before_run(

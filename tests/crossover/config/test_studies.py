@@ -14,13 +14,11 @@ from crossover.config.study import (
     Quality,
     Study,
     cells_of_candidates,
-    check_any_for,
     effort_of,
     preview,
     trained_cells,
 )
 from crossover.config.words import AXES
-from crossover.errors import UserError
 
 STUDY = Study(
     name="disc_depth",
@@ -72,12 +70,6 @@ def test_devices_of_a_study_restrict_those_of_the_run() -> None:
     study = replace(STUDY, devices=("cuda", "xpu"))
     assert {cell.device for cell in study.cells(["cpu", "cuda"])} == {"cuda"}
     assert study.cells(["cpu"]) == []
-    check_any_for([study, STUDY], ["cpu"])
-    check_any_for([study], ["cpu", "xpu"])
-    with pytest.raises(
-        UserError, match=rf"^studies: none .* \(cpu\); devices of the studies: {STUDY.name}: cuda, xpu; ch"
-    ):
-        check_any_for([study], ["cpu"])
 
 
 def test_fewer_cores_are_sides_of_the_cpu_only() -> None:

@@ -228,6 +228,9 @@ def test_studies_that_name_no_device_of_the_run_are_left_out_with_a_note() -> No
         "run them on a machine that has one, with `devices: auto`"
     )
     assert studies_left_out(studies, ["cuda"]) is None
+    alone = configured(studies=["thumb_compile"])
+    with pytest.raises(UserError, match=r"^studies: nothing to measure: .* \(cpu\): thumb_compile \(cuda\); run"):
+        check_config(alone, HERE, ["cpu"])
 
 
 def test_sides_of_more_gpus_than_the_run_has_are_left_out_with_a_note() -> None:
