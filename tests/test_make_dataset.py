@@ -35,7 +35,7 @@ from make_dataset import make_dataset, refuse_more_than
 
 refuse_more_than(300_000_000)
 with one_line_errors():
-    options = {"rows": 20_000_000, "positive_share": 0.24, "seed": 1, "csv": None}
+    options = {"rows": 20_000_000, "seed": 1, "csv": None}
     make_dataset("higgs", options, "a key", Path(sys.argv[2]))
 """
 

@@ -20,7 +20,6 @@ from crossover.config.key_types import (
     KEYS,
     Count,
     Device,
-    EachOnce,
     Flag,
     Matching,
     Minutes,
@@ -34,7 +33,6 @@ from crossover.config.key_types import (
     Seconds,
     Seed,
     Several,
-    Share,
     SizeName,
     SlurmName,
     Text,
@@ -96,16 +94,11 @@ class HiggsFiles:
     background: Annotated[DataPath, AfterValidator(_is_file)] = Field(
         description="Path of the background file (llll in the lesson)."
     )
-    columns: Annotated[tuple[Text, ...], Field(min_length=2, max_length=2), EachOnce()] = Field(
-        default=("lep_pt_1", "lep_pt_2"), description="Names of the two feature columns."
-    )
-    test_share: Share = Field(default=0.33, description="Share of rows held out from training.")
 
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
 class Higgs:
     rows: Count = Field(default=469_000, description="Number of generated rows.")
-    positive_share: Share = Field(default=0.24, description="Share of signal rows among generated rows.")
     seed: Seed = Field(default=492, description="Seed of the generator, or of the split of the real files.")
     csv: HiggsFiles | None = Field(default=None, description="The real files, or null to generate the data.")
 

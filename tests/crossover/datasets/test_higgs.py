@@ -9,7 +9,7 @@ import pytest
 from crossover.datasets.higgs import make_higgs
 from crossover.errors import UserError
 
-GENERATED = {"rows": 469000, "positive_share": 0.24, "seed": 492, "csv": None}
+GENERATED = {"rows": 469000, "seed": 492, "csv": None}
 
 
 def test_generated_rows_have_the_published_shape_in_random_order() -> None:
@@ -38,8 +38,6 @@ def csv(tmp_path: Path) -> dict[str, Any]:
     return {
         "signal": str(write("ggH125_ZZ4lep.csv", 30, 5.0)),
         "background": str(write("llll.csv", 70, 0.0)),
-        "columns": ["lep_pt_1", "lep_pt_2"],
-        "test_share": 0.2,
     }
 
 
@@ -49,7 +47,7 @@ def read(csv: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
 
 def test_real_files_are_split_and_standardised_on_the_training_part(csv: dict[str, Any]) -> None:
     data = read(csv)
-    assert data["features"].shape == (80, 2)
+    assert data["features"].shape == (67, 2)
     assert np.allclose(data["features"].mean(axis=0), 0, atol=1e-5)
     assert np.allclose(data["features"].std(axis=0), 1, atol=1e-5)
     assert 10 < data["labels"].sum() < 31
@@ -59,26 +57,12 @@ def test_real_files_are_split_and_standardised_on_the_training_part(csv: dict[st
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"columns": ["lep_pt_1", "lep_pt_9"]}, "Column 'lep_pt_9' in include_columns does not exist"),
-        ({"signal": "nowhere.csv"}, r"^nowhere\.csv: not a readable CSV file"),
-        ({"test_share": 0.995}, r"test_share: 0\.995: .*the resulting train set will be empty"),
-    ],
-)
-def test_options_that_do_not_fit_the_files_are_one_line(
-    csv: dict[str, Any], changes: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UserError, match=message):
-        read({**csv, **changes})
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("lep_pt_1,lep_pt_2\n1,two\n", "with numbers in lep_pt_1, lep_pt_2: .*invalid value 'two'"),
         ("lep_pt_1,lep_pt_2\n1,nan\n", "finite numbers"),
         ("lep_pt_1,lep_pt_2\n", "at least one row"),
+        ("lep_pt_1,lep_pt_9\n1,2\n", "Column 'lep_pt_2' in include_columns does not exist"),
     ],
 )
 def test_a_malformed_file_is_one_line(csv: dict[str, Any], text: str, message: str) -> None:
@@ -92,7 +76,7 @@ def test_only_the_named_columns_are_read_in_blocks(csv: dict[str, Any]) -> None:
     """Other columns may contain Latin-1 text, and the file a byte order mark."""
     lines = b"\xef\xbb\xbflep_pt_1,lep_pt_2,name\n" + b"1,2,\xe9t\xe9\n3,4,x\n" * 200_000
     Path(csv["signal"]).write_bytes(lines)
-    assert int(read(csv)["labels"].sum()) > 300_000
+    assert int(read(csv)["labels"].sum()) > 260_000
     Path(csv["signal"]).write_bytes(lines + b"five,6,x\n")
     with pytest.raises(UserError, match="invalid value 'five'"):
         read(csv)
