@@ -1,4 +1,4 @@
-"""Leave-one-machine-out check of crossovers predicted from a machine's CPU and another machine's GPU.
+"""Leave-one-machine-out check of crossovers and speed-ups predicted from a machine's CPU and another machine's GPU.
 
 Each folder is a reference made by `snakemake export_reference`, or the results of a run on a machine with a GPU. They
 must have studies in common.
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from statistics import geometric_mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,13 +21,13 @@ import yaml
 from crossover.compare.cells import means_of
 from crossover.compare.crossover import ESTIMATED
 from crossover.compare.crossovers import crossovers_of
-from crossover.compare.pairings import XAxes, pairings
+from crossover.compare.pairings import Pairing, XAxes, pairings
 from crossover.config.options import new_parser
-from crossover.config.words import HERE, is_cpu
+from crossover.config.words import BASELINE, HERE, is_cpu
 from crossover.errors import UserError
 from crossover.tables.frames import headline_rows, records, rows_with, x_axes_of
 from crossover.tables.reference_files import Reference, read_reference, write_reference
-from crossover.tables.registry import SERIES_AXES
+from crossover.tables.registry import CELL_AXES, SERIES_AXES
 from crossover.topics.references.table import agreeing, compared_with_references
 
 STUDIES = Path(__file__).parents[2] / "config" / "studies"
@@ -64,19 +65,48 @@ def predictions(
     """
     rows = []
     for there, here in permutations(references, 2):
-        trials = here.trials.assign(machine=HERE)
-        trials = trials[trials.groupby("study")[["size", "batch_size"]].transform("nunique").gt(1).any(axis=1)]
-        axes = x_axes_of(dict.fromkeys(trials["study"], "size") | dict(x_axes or {}), trials)
+        trials, axes = _here(here, x_axes)
         of_cpu, is_first = trials["device"].map(is_cpu), trials["trial"] <= (cpu_trials or math.inf)
         cpu, others = trials[of_cpu & is_first], trials[~(of_cpu & is_first)] if cpu_trials else trials
-        elsewhere = agreeing(cpu, [there])
-        means = means_of(pd.concat([cpu, elsewhere]))
-        _, pairs, _ = compared_with_references(cpu, elsewhere, axes, means, [there])
+        _, pairs = _predicted(cpu, there, axes)
         for row in records(crossovers_of(pairs).query("cost == 'time'")):
             measured = records(rows_with(headline_rows(crossovers_of(pairings(others, axes))), SERIES, row))
             if measured and measured[0]["status"] in DECIDED:
                 rows.append(_compared(row, measured[0], there.facts.name, here.facts.name))
     return pd.DataFrame(rows)
+
+
+def speedups(references: Sequence[Reference], x_axes: XAxes | None = None) -> pd.DataFrame:
+    """One row per cell and ordered pair of machines: the speed-up predicted, with its interval, and that measured.
+
+    All trials of both machines are used. `holds` says whether the interval encloses the measured one.
+    """
+    rows = []
+    for there, here in permutations(references, 2):
+        trials, axes = _here(here, x_axes)
+        times_s = trials[trials["status"] == "ok"].groupby([*CELL_AXES])["step_time_s"].agg(geometric_mean)
+        ratios, _ = _predicted(trials[trials["device"].map(is_cpu)], there, axes)
+        for row in records(ratios[(ratios["contender"] == ratios["device"]) & ratios["ratio_low"].notna()]):
+            keys = [tuple({**row, "machine": HERE, "device": side}[axis] for axis in CELL_AXES) for side in (BASELINE, row["device"])]
+            if all(key in times_s for key in keys):
+                cpu_s, gpu_s = (times_s[key] for key in keys)
+                rows.append({**row, "measured": cpu_s / gpu_s})
+    table = pd.DataFrame(rows)
+    return table.assign(holds=table["measured"].between(table["ratio_low"], table["ratio_high"]))
+
+
+def _here(machine: Reference, x_axes: XAxes | None) -> tuple[pd.DataFrame, XAxes]:
+    """The trials of a machine, as if measured in this run, in studies of several sizes; and the x axis of each study."""
+    trials = machine.trials.assign(machine=HERE)
+    trials = trials[trials.groupby("study")[["size", "batch_size"]].transform("nunique").gt(1).any(axis=1)]
+    return trials, x_axes_of(dict.fromkeys(trials["study"], "size") | dict(x_axes or {}), trials)
+
+
+def _predicted(cpu: pd.DataFrame, there: Reference, axes: XAxes) -> tuple[pd.DataFrame, list[Pairing]]:
+    """The ratios and pairings of a CPU's trials with another machine's GPU."""
+    elsewhere = agreeing(cpu, [there])
+    ratios, pairs, _ = compared_with_references(cpu, elsewhere, axes, means_of(pd.concat([cpu, elsewhere])), [there])
+    return ratios, pairs
 
 
 def _compared(prediction: dict[str, Any], measured: dict[str, Any], there: str, here: str) -> dict[str, Any]:
@@ -126,3 +156,6 @@ def main(arguments: list[str]) -> None:
     counts = f"{is_open.sum()} have an open end; no prediction for {low.isna().sum()} more series"
     width = f"; median of high over low: {widths.median():.2g}" if len(widths) else ""
     print(f"{table['holds'].sum()} of {low.notna().sum()} predictions hold, {counts}{width}")
+    ratios = speedups(machines, x_axes)
+    width = f"; median of high over low: {(ratios['ratio_high'] / ratios['ratio_low']).median():.2g}"
+    print(f"{ratios['holds'].sum()} of {len(ratios)} predicted speed-ups hold, from all trials{width}")

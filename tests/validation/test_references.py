@@ -10,7 +10,7 @@ from typing import Any
 import check_references
 import pandas as pd
 import pytest
-from check_references import predictions
+from check_references import predictions, speedups
 
 from crossover.errors import UserError
 from crossover.tables.columns import COLUMNS
@@ -48,6 +48,15 @@ def test_a_prediction_holds_if_the_gpus_are_equally_fast(machine: Any, cpu: floa
     assert table["holds"].tolist() == [holds, holds]
 
 
+@pytest.mark.parametrize(("gpu", "holds"), [(2, True), (8, False)])
+def test_a_predicted_speedup_is_compared_with_that_measured_there(machine: Any, gpu: float, holds: bool) -> None:
+    table = speedups([machine("a"), machine("b", 2, gpu)])
+    assert table.groupby("machine").size().to_dict() == {"a": 4, "b": 4}
+    of_a = table[table["machine"] == "a"]  # beside the CPU of `b`
+    assert of_a["measured"].tolist() == pytest.approx([size * 4e-6 / 2e-3 * 2 / gpu for size in of_a["size"]])
+    assert of_a["holds"].tolist() == [holds] * 4
+
+
 def test_a_gpu_that_is_faster_at_all_sizes_is_predicted(machine: Any) -> None:
     table = predictions([machine("a", gpu=0.01), machine("b", gpu=0.01)])
     assert table[["measured", "predicted_low", "predicted_high"]].values.tolist() == [[0, 0, 0]] * 2
@@ -70,8 +79,9 @@ def test_the_command_counts_predictions(machine: Any, tmp_path: Path, capsys: py
     machine("a"), machine("b")
     check_references.main([str(tmp_path / "a"), str(tmp_path / "b")])
     counts = "2 of 2 predictions hold, 0 have an open end; no prediction for 0 more series; median of high over low: "
-    *_, last = capsys.readouterr().out.splitlines()
+    *_, last, of_speedups = capsys.readouterr().out.splitlines()
     assert last.startswith(counts)
     assert 1 < float(last.removeprefix(counts)) < 2
+    assert of_speedups.startswith("8 of 8 predicted speed-ups hold, from all trials; median of high over low: ")
     with pytest.raises(UserError, match="name two or more with the same study"):
         check_references.main([str(tmp_path / "a")])
