@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from crossover.compare.cells import means_of
+from crossover.compare.cells import cell_key, means_of
 from crossover.compare.crossover import ESTIMATED
 from crossover.compare.crossovers import crossovers_of
 from crossover.compare.pairings import Pairing, XAxes, pairings
@@ -87,16 +87,15 @@ def speedups(references: Sequence[Reference], x_axes: XAxes | None = None) -> pd
         times_s = trials[trials["status"] == "ok"].groupby([*CELL_AXES])["step_time_s"].agg(geometric_mean)
         ratios, _ = _predicted(trials[trials["device"].map(is_cpu)], there, axes)
         for row in records(ratios[(ratios["contender"] == ratios["device"]) & ratios["ratio_low"].notna()]):
-            keys = [tuple({**row, "machine": HERE, "device": side}[axis] for axis in CELL_AXES) for side in (BASELINE, row["device"])]
-            if all(key in times_s for key in keys):
-                cpu_s, gpu_s = (times_s[key] for key in keys)
-                rows.append({**row, "measured": cpu_s / gpu_s})
+            cpu, gpu = (cell_key(row | {"machine": HERE, "device": side}) for side in (BASELINE, row["device"]))
+            if cpu in times_s and gpu in times_s:
+                rows.append({**row, "measured": times_s[cpu] / times_s[gpu]})
     table = pd.DataFrame(rows)
     return table.assign(holds=table["measured"].between(table["ratio_low"], table["ratio_high"]))
 
 
 def _here(machine: Reference, x_axes: XAxes | None) -> tuple[pd.DataFrame, XAxes]:
-    """The trials of a machine, as if measured in this run, in studies of several sizes; and the x axis of each study."""
+    """The trials of a machine as if measured in this run, in studies of several sizes, and the x axis of each study."""
     trials = machine.trials.assign(machine=HERE)
     trials = trials[trials.groupby("study")[["size", "batch_size"]].transform("nunique").gt(1).any(axis=1)]
     return trials, x_axes_of(dict.fromkeys(trials["study"], "size") | dict(x_axes or {}), trials)
