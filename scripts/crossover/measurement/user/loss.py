@@ -53,6 +53,8 @@ def kind_of(value: Any) -> str:
     """A value's type with its article, for error messages: "an int", "a tuple of 3", "None"."""
     count = f" of {len(value)}" if isinstance(value, tuple) else ""
     name = type(value).__name__
+    if name == "ndarray":
+        return "a NumPy array (torch.from_numpy makes a tensor of it)"
     return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}{count}"
 
 

@@ -227,6 +227,10 @@ def test_a_batch_whose_rows_are_not_samples_is_compared_whole(build: Build) -> N
     [
         ("def build(size):\n    raise KeyError('no')", "line 6: build(8) fails: KeyError: 'no'"),
         ("def build(size):\n    return nn.Linear(1, 1)", "returns a Linear; allowed: (model, inputs)"),
+        (
+            "def build(size):\n    return nn.Linear(1, 1), torch.ones(4, 1).numpy()",
+            "returns a NumPy array (torch.from_numpy makes a tensor of it) as the inputs; allowed: a tensor, a tuple",
+        ),
         ("def build(size):\n    return nn.ReLU(), torch.ones(4)", "has no parameters to train; use mode: infer"),
         (
             "class Data(list, torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return 1 / 0\n"
