@@ -131,7 +131,7 @@ def test_a_published_run_matches_a_series_on_every_axis_that_it_states(tmp_path:
         "# Somebody (2019)\nprotocol,precision,batch_size,size,device,run_time_s\n"
         "as_published,fp32,,2,cpu,1\nresident,fp32,,2,cpu,2\n,tf32,,2,cpu,3\n,,32,2,cuda,4\n,,64,2,cpu,5\n"
     )
-    rows = read_published_rows(tmp_path / "runs.csv")[1]
+    rows = read_published_rows(tmp_path / "runs.csv")
     runs = published_table(study(published={"statement": "x", "source": "y", "rows": rows}))
     line = {"study": "mine", "protocol": "as_published", "precision": "fp32", "batch_size": 32, "size": 9}
     assert on_line(runs, line, "size")["run_time_s"].tolist() == [1, 4]
