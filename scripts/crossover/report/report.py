@@ -183,7 +183,7 @@ def picture_of(study: str, kind: str, svg: str, together: Mapping[str, str]) -> 
 
 
 def trust_of(cells: pd.DataFrame, answers: Sequence[Answer], claims: pd.DataFrame) -> dict[str, Any]:
-    """Counts of cells, trials per cell, failures, cells with each flag (the most frequent first), and statements."""
+    """Counts of cells, trials per cell, failures, disturbed and otherwise flagged cells, by flag, and statements."""
     statements, false_at_most = expected_false(answers, claims)
     trials = cells.loc[cells["trials"] > 0, "trials"]
     flags = Counter(flag for cell_flags in cells["flag_names"] for flag in cell_flags)
@@ -193,8 +193,8 @@ def trust_of(cells: pd.DataFrame, answers: Sequence[Answer], claims: pd.DataFram
         "timed": len(trials) > 0,
         "trials_low": int(trials.min()) if len(trials) else 0,
         "trials_high": int(trials.max()) if len(trials) else 0,
-        "flagged": int((cells["flag_names"].map(len) > 0).sum()),
-        "flags": flags.most_common(),
+        "flagged": int(cells["flag_names"].map(lambda cell_flags: not {*cell_flags} <= {*DISTURBED}).sum()),
+        "flags": [(flag, count) for flag, count in flags.most_common() if flag not in DISTURBED],
         "disturbed": int(cells["flag_names"].map(lambda cell_flags: not set(DISTURBED).isdisjoint(cell_flags)).sum()),
         "disturbances": [(flag, count) for flag, count in flags.most_common() if flag in DISTURBED],
         "lost": sum(statuses.values()),

@@ -627,7 +627,9 @@ def test_page_summary_and_terminal_have_the_number_of_disturbed_cells(
     )
     assert f"; {sentence}" in confidence
     assert f"Caution: {sentence}." in (tmp_path / "summary.txt").read_text().splitlines()
-    assert f"- Caution: {sentence}." in (tmp_path / "summary.md").read_text().splitlines()
+    summary = (tmp_path / "summary.md").read_text()
+    assert f"- Caution: {sentence}." in summary.splitlines()
+    assert summary.count("with other programs on their cores") == 1
     others = [(page.folder / name).read_text() for name in ("summary.txt", "summary.md")]
     assert "disturbed" not in "".join([undisturbed, *others])
 

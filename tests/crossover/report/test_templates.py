@@ -87,6 +87,6 @@ def test_memory_of_two_sides_is_compared_in_words(status: str, value: float, tex
 def test_flags_that_add_up_to_more_than_the_flagged_cells_are_explained(
     flagged: int, flags: Mapping[str, int], text: str
 ) -> None:
-    counts = {"cells": 54, "trials_low": 3, "trials_high": 12, "lost": 0, "statements": 0}
+    counts = {"cells": 54, "trials_low": 3, "trials_high": 12, "lost": 0, "statements": 0, "disturbed": 0}
     cells = {**counts, "flagged": flagged, "flags": [*flags.items()]}
     assert text in worded("trust", cells)
