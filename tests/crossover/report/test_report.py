@@ -265,7 +265,7 @@ def test_what_is_unexplained_is_no_cause(row: Row, work: tuple[float, ...], text
         "at the largest size, the largest part is calling",
     )
     trials = [
-        split(row, trial, size, larger_s=1e-3 * (1 + 3 * part), products_s=1e-4, others_s=0.0)
+        split(row, trial, size, larger_s=1e-3 * (1 + 3 * part), products_s=1e-4, others_s=0.0, flops_per_step=3)
         for size, part in enumerate(work, 2)
         for trial in (1, 2, 3)
     ]

@@ -151,7 +151,7 @@ def _answer(rows: list[dict[str, Any]], varied_axes: list[str], x_axis: str) -> 
         remedy=REMEDIES.get(first["remedy"]),
         **columns_of(interval_of(first, "gain{}"), "gain{}"),
         is_prepared=bottleneck != "loader" and _or_0(first, "loader") + _or_0(first, "transfer") >= LEAST_TOLD,
-        is_uncounted=first["compute_roof_s"] is None,
+        is_uncounted=first["flops_per_step"] is None,
         at_the_end=CAUSES.get(last["bottleneck"], UNEXPLAINED),
     )
 
