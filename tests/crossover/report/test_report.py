@@ -279,6 +279,13 @@ def test_what_is_unexplained_is_no_cause(row: Row, work: tuple[float, ...], text
         assert why.sentence().endswith(text)
 
 
+def test_a_cause_that_is_unknown_without_counted_operations_says_so(row: Row) -> None:
+    (why,) = whys([split(row, 1, 2, larger_s=3.4e-3, products_s=1e-4, others_s=0.0) | {"flops_per_step": None}])
+    assert why.sentence().startswith(
+        "the cause was not found: 80 % of a CPU step at 2 linear layers is unexplained, since torch cannot count its "
+    )
+
+
 def test_a_run_without_a_gpu_names_the_commands_for_a_machine_with_one_once(rows: pd.DataFrame, tmp_path: Path) -> None:
     note = "this machine has a GPU, but its driver does not answer (Unknown Error): restart the machine"
     page = write_page(rows[rows["device"] == "cpu"], tmp_path / "my results", note=note)
