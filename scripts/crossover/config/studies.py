@@ -246,10 +246,10 @@ class Cell:
     study: str
     workload: str
     protocol: str
-    batch_size: int
+    batch_size: int = field(metadata={"ge": 1})
     precision: str
     execution: str
-    size: int
+    size: int = field(metadata={"ge": 1})
     device: str
     variant: str = PLAIN
     machine: str = HERE

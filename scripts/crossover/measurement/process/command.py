@@ -7,14 +7,14 @@ import json
 import operator
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from crossover.config.models import Model, Table, find_file, read_model
-from crossover.config.options import DEVICE_CHOICES, device, new_parser, refusal, workflow_command
+from crossover.config.options import DEVICE_CHOICES, device, new_parser, workflow_command
 from crossover.config.studies import MOST_THREADS, BatchSearch, Cell, Effort
 from crossover.config.words import AS_WRITTEN, AXES, BASELINE_SETTINGS, EXECUTIONS, PRECISIONS, PROTOCOLS, ranks_of_side
 from crossover.config.workloads import OWN, check_offered, known_workloads, workload_traits
@@ -60,12 +60,13 @@ def read_job(kind: type[AnyJob], documentation: str | None, arguments: list[str]
     parser.add_argument("--output", required=True, help="file to write")
     options = vars(parser.parse_args(arguments))
     values = _read_object(options.pop("job")) | {name: options.pop(name) for name in IN_BOTH if name in options}
-    _check_values(kind, values, {f.name: f for f in fields(kind) if not f.metadata.get("is_set_later")}, "JOB")
-    if not _is_threads(threads := values.get("cpu_threads", "auto")):
+    values = {"cell": {}, **values}
+    _check(kind, values, "JOB")
+    if (threads := values.get("cpu_threads", "auto")) != "auto" and threads not in range(1, MOST_THREADS + 1):
         raise UserError(f"JOB.cpu_threads: {shown_value(threads)} is not allowed; allowed: {THREADS}")
     if kind.kind not in ("trial", "probe") and ranks_of_side(options["device"]) > 1:
         raise UserError(f"--device: {options['device']} is several devices; allowed here: a single one")
-    cell = {**kind.axes, **_object(values.pop("cell", {}), "JOB.cell")}
+    cell = {**kind.axes, **_object(values["cell"], "JOB.cell")}
     if "device" in cell:
         raise UserError("cell.device: the option --device has it; leave it out")
     for name, nested in (("effort", Effort), ("search", BatchSearch)):
@@ -76,9 +77,8 @@ def read_job(kind: type[AnyJob], documentation: str | None, arguments: list[str]
         limit_gb = values["search"].memory_limit_gb
         values["memory_limit_bytes"] = limit_gb and round(limit_gb * 1e9)
     values["cell"] = read_cell({**cell, "device": options.pop("device")}, any_batch=issubclass(kind, TryJob))
-    values |= {**options, "command": shlex.join(["python3", sys.argv[0], *arguments]), "code_version": code_version()}
-    _check_complete(kind, values, "JOB")
-    job = kind(**values)
+    command = shlex.join(["python3", sys.argv[0], *arguments])
+    job = kind(**values, **options, command=command, code_version=code_version())
     dataset = workload_traits(job.cell.workload).dataset
     if dataset is not None and job.dataset is None:
         raise UserError(
@@ -90,14 +90,7 @@ def read_job(kind: type[AnyJob], documentation: str | None, arguments: list[str]
 
 
 def _threads(text: str) -> int | str:
-    threads = int(text) if text.isascii() and text.isdigit() else text
-    if not _is_threads(threads):
-        raise refusal(text, THREADS)
-    return threads
-
-
-def _is_threads(value: int | str) -> bool:
-    return value == "auto" or (type(value) is int and 1 <= value <= MOST_THREADS)
+    return int(text) if text.isdecimal() else text
 
 
 def _read_object(text: str) -> dict[str, Any]:
@@ -125,50 +118,39 @@ def _check(kind: type, values: Any, where: str) -> None:
 
     The bounds of numbers are those of `crossover.config.studies.number`.
     """
-    _check_values(kind, values, {f.name: f for f in fields(kind)}, where)
-    _check_complete(kind, values, where)
-
-
-def _check_values(kind: type, values: Any, known: Mapping[str, Field[Any]], where: str) -> None:
     types = get_type_hints(kind)
+    known = {field.name: field for field in fields(kind) if not field.metadata.get("is_set_later")}
     for name, value in _object(values, where).items():
         if name not in known:
             raise UserError(f"{where}: '{name}' is unknown; {allowed_names(name, list(known))}")
         is_allowed, allowed = _is_of(value, types[name]), _type_words(types[name])
         if bounds := {bound: known[name].metadata[bound] for bound in BOUNDS if bound in known[name].metadata}:
             allowed += " " + " and ".join(f"{BOUNDS[bound][1]} {limit}" for bound, limit in bounds.items())
-            within = is_allowed and value is not None and all(BOUNDS[b][0](value, limit) for b, limit in bounds.items())
-            is_allowed = within or value == known[name].default
+            within = (BOUNDS[bound][0](value, limit) for bound, limit in bounds.items())
+            is_allowed = is_allowed and (value == known[name].default or all(within))
         if choices := CHOICES.get(name):
             is_allowed &= set(value if isinstance(value, list) else [value]) <= {*choices}
             allowed = ", ".join(choices)
         if not is_allowed:
             raise UserError(f"{where}.{name}: {shown_value(value)} is not allowed; allowed: {allowed}")
-
-
-def _check_complete(kind: type, values: Mapping[str, Any], where: str) -> None:
-    for field in fields(kind):
-        if field.name not in values and field.default is field.default_factory is MISSING:
-            or_model = ", or a model of yours as `model`" if field.name == "workload" else ""
-            raise UserError(f"{where}: '{field.name}' is missing; add it{or_model}")
+    for name, field in known.items():
+        if name not in values and field.default is field.default_factory is MISSING:
+            or_model = ", or a model of yours as `model`" if name == "workload" else ""
+            raise UserError(f"{where}: '{name}' is missing; add it{or_model}")
 
 
 def _is_of(value: Any, kind: Any) -> bool:
     """Whether a value from JSON is of a field's type; a nested dataclass is checked when it is made."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
+    arguments = get_args(kind)
+    if get_origin(kind) is UnionType:
         return any(_is_of(value, one) for one in arguments)
-    if origin is not None and issubclass(origin, Sequence):
+    if arguments:
         return isinstance(value, list) and all(_is_of(item, arguments[0]) for item in value)
-    if kind in (str, int, bool, NoneType):
-        return type(value) is kind
-    if kind is float:
-        return type(value) in (int, float)
-    return is_dataclass(kind) or kind is Any or isinstance(value, Mapping)
+    return is_dataclass(kind) or type(value) in ((int, float) if kind is float else (kind,))
 
 
 def _type_words(kind: Any) -> str:
-    if get_origin(kind) in (Union, UnionType):
+    if get_origin(kind) is UnionType:
         return " or ".join(map(_type_words, get_args(kind)))
     if get_origin(kind) is not None:
         return f"a list of {_type_words(get_args(kind)[0])}"
@@ -194,9 +176,6 @@ def read_cell(given: Mapping[str, Any], *, any_batch: bool = False) -> Cell:
             raise UserError(
                 f"cell.{axis}: {shown_value(values[axis])} is unknown; {allowed_names(values[axis], names)}"
             )
-    for axis in ("size", "batch_size"):
-        if values[axis] < 1:
-            raise UserError(f"cell.{axis}: {shown_value(values[axis])} is not allowed; allowed: a whole number above 0")
     if cell.model and cell.model.names and cell.size > len(cell.model.names):
         raise UserError(
             f"cell.size: {cell.size} has no name; allowed: 1 to {len(cell.model.names)}, as many as `names`"
