@@ -64,14 +64,6 @@ def differ_by_themselves(
         return False
     ratios = [sample_s / median_s for sample_s in samples_s]
     sides = [(ratio > 1 + UNLIKE_SHARE) - (ratio < 1 / (1 + UNLIKE_SHARE)) for ratio in ratios]
-    if sum(map(abs, sides)) < UNLIKE_BLOCKS or _autocorrelation(sides) > CLUMPED:
+    if sum(map(abs, sides)) < UNLIKE_BLOCKS or statistics.correlation(sides[:-1], sides[1:]) > CLUMPED:
         return False
     return waits or (min(cpu_s) > 0 and unevenness(cpu_s) >= unevenness(samples_s) / 2)
-
-
-def _autocorrelation(values: Sequence[float]) -> float:
-    """Correlation of adjacent values; 0 if these do not vary."""
-    try:
-        return statistics.correlation(values[:-1], values[1:])
-    except statistics.StatisticsError:
-        return 0.0
