@@ -94,12 +94,9 @@ def status_bytes(process: Path, key: str) -> int | None:
 
 def _reset_mark(process: Path) -> bool:
     try:
-        descriptor = os.open(process / "clear_refs", os.O_WRONLY)  # the file cannot be read
+        # The file exists, and cannot be read.
+        with open(process / "clear_refs", "wb", opener=lambda path, _: os.open(path, os.O_WRONLY)) as file:
+            file.write(b"5")
     except OSError:
         return False
-    try:
-        return os.write(descriptor, b"5") == 1
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+    return True
