@@ -8,7 +8,7 @@ import io
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -48,32 +48,24 @@ def noted_writes(*folders: Path) -> Iterator[dict[Path, str | None]]:
 
         return opened
 
-    def connecting(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def connected(database: Any, *arguments: Any, **options: Any) -> Any:
-            note(database)
-            return function(database, *arguments, **options)
-
-        return connected
-
-    def naming(function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a function whose second argument is the file that it writes."""
+    def naming(function: Callable[..., Any], index: int = 1, keys: Collection[str] = ("f", "dst")) -> Any:
+        """Wrap a function that writes the file given by the argument with this index, or one of these names."""
 
         @functools.wraps(function)
         def named(*arguments: Any, **options: Any) -> Any:
-            for name in [*arguments[1:2], *(options[key] for key in ("f", "dst") if key in options)]:
+            for name in [*arguments[index : index + 1], *(options[key] for key in keys if key in options)]:
                 note(name)
             return function(*arguments, **options)
 
         return named
 
-    wrappers = (
+    wrappers: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
         (builtins, "open", opening),
         (io, "open", opening),
         (os, "rename", naming),
         (os, "replace", naming),
         (torch, "save", naming),
-        (sqlite3, "connect", connecting),
+        (sqlite3, "connect", functools.partial(naming, index=0, keys=("database",))),
     )
     functions = [getattr(owner, name) for owner, name, _ in wrappers]
     for (owner, name, wrap), function in zip(wrappers, functions, strict=True):
