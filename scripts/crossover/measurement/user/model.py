@@ -137,7 +137,7 @@ class UserModel:
         was_training = step.model.training
         with as_user_error(self.model, "the first forward pass, which makes its parameters, fails"):
             set_mode(step.model, training=False)
-            _call(step.model, inputs, targets if step.loss is None else None)
+            _bound(step.model, inputs, targets if step.loss is None else None)()
             set_mode(step.model, was_training)
 
 
@@ -257,15 +257,11 @@ def _is_optimizer(value: Any) -> bool:
     return callable(getattr(value, "step", None)) and callable(getattr(value, "zero_grad", None))
 
 
-def _call(model: nn.Module, inputs: Any, targets: Any = None) -> Any:
-    """Call the model with a dict as keyword arguments, a tuple as positional ones, anything else as one argument.
+def _bound(model: nn.Module, inputs: Any, targets: Any = None) -> Callable[[], Any]:
+    """The call of a model with a dict as keyword arguments, a tuple as positional ones, anything else as one argument.
 
     A list of dicts as targets is passed too, as detectors expect.
     """
-    return _bound(model, inputs, targets)()
-
-
-def _bound(model: nn.Module, inputs: Any, targets: Any = None) -> Callable[[], Any]:
     last = {"targets": targets} if is_list_of_dicts(targets) else {}
     if isinstance(inputs, dict | UserDict):
         return partial(model, **inputs, **last)
@@ -435,12 +431,8 @@ class _UserTask(Task):
 
     @contextmanager
     def around(self) -> Iterator[None]:
-        try:
-            with super().around():
-                yield
-        except Exception:
-            with self.as_users():
-                raise
+        with self.as_users(), super().around():
+            yield
 
     def as_users(self) -> AbstractContextManager[object]:
         return as_user_error(self.spec, self.failure, self.is_mistake)
@@ -698,7 +690,7 @@ class UserInference(_UserTask, InferenceTask):
         return batch[:1]  # an inference reads no targets
 
     def forward(self, model: nn.Module, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        output = _call(model, inputs[0])
+        output = _bound(model, inputs[0])()
         if not self.has_run and (kind := pending_kind(output)):
             raise UserError(f"{self.spec.shown}: its forward pass returns {kind}{UNFINISHED}")
         return tuple(outputs_of(output))
@@ -719,7 +711,7 @@ class UserInference(_UserTask, InferenceTask):
         model, next_inputs = self.model, self.next_inputs
         device, dtype = self.arithmetic.device.type, self.arithmetic.autocast_dtype
         fixed = _bound(model, self.resident_batch[0]) if self.has_fixed_batch else None
-        call = fixed or (lambda: _call(model, next_inputs()[0]))
+        call = fixed or (lambda: _bound(model, next_inputs()[0])())
         if dtype is None:
             return call
 
