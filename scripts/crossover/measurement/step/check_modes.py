@@ -59,16 +59,13 @@ class SameDraws(TorchFunctionMode):
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             drawn: torch.Tensor = func(*args, **kwargs)
             # The host draws in double precision; `_on_host` converts arguments that are tensors.
-            if drawn.is_floating_point() and ("dtype" in kwargs or not _has_tensors(args, host_kwargs)):
+            has_tensors = any(isinstance(value, torch.Tensor) for value in tree_leaves((args, host_kwargs)))
+            if drawn.is_floating_point() and ("dtype" in kwargs or not has_tensors):
                 host_kwargs["dtype"] = torch.float64
             torch.set_rng_state(self.state)
             numbers = func(*tree_map(_on_host, args), **tree_map(_on_host, host_kwargs))
             self.state = torch.get_rng_state()
             return drawn.copy_(numbers)
-
-
-def _has_tensors(*values: Any) -> bool:
-    return any(isinstance(value, torch.Tensor) for value in tree_leaves(values))
 
 
 def _on_host(value: Any) -> Any:

@@ -365,7 +365,8 @@ def _check_comparable(values: Values, exact: Values) -> None:
     tensors = exact["result"]
     if not any(tensor.numel() for tensor in tensors):
         raise UncheckedError("the step returns no numbers to compare")
-    if not any(bool(torch.isfinite(_stored(tensor)).any()) for tensor in tensors):
+    stored = (tensor.coalesce().values() if tensor.is_sparse else tensor for tensor in tensors)
+    if not any(bool(torch.isfinite(numbers).any()) for numbers in stored):
         raise UncheckedError("the result is not finite in double precision either")
     sizes = [[list(tensor.shape) for tensor in outputs["result"]] for outputs in (values, exact)]
     if sizes[0] != sizes[1]:
@@ -481,10 +482,6 @@ def comparable(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.layout in (torch.strided, torch.sparse_coo):
         return tensor
     return tensor.to_dense() if tensor.is_mkldnn else tensor.to_sparse()
-
-
-def _stored(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.coalesce().values() if tensor.is_sparse else tensor
 
 
 def on_same_places(tensor: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

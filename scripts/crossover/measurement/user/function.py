@@ -381,21 +381,17 @@ def difference(results: list[Result], expected: list[Result], tolerance: float |
     return None
 
 
-def _are_equal(values: torch.Tensor, others: torch.Tensor) -> bool:
-    """True if dense values are equal; found without the memory that other comparisons take, several times theirs."""
-    is_dense = values.layout == others.layout == torch.strided
-    return is_dense and values.dtype == others.dtype and torch.equal(values, others)
-
-
 def relative_error(result: Result, expected: Result) -> float:
     """Euclidean norm of the difference, relative to that of `expected`.
 
     It is 0 if all values are equal, where NaN equals NaN. It is infinite if a differing value is not finite, or if
     values differ and the norm of `expected` is 0.
     """
-    if _are_equal(result.values, expected.values):
+    values, others = result.values, expected.values
+    # Dense values are compared without the memory that other comparisons take, several times theirs.
+    if values.layout == others.layout == torch.strided and values.dtype == others.dtype and torch.equal(values, others):
         return 0.0
-    values, others = on_same_places(result.values, expected.values)
+    values, others = on_same_places(values, others)
     same = (values == others) | (values.isnan() & others.isnan())
     if bool(same.all()):
         return 0.0
