@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block
+from crossover.measurement.step.conditions import on_threads
 
 BLOCK_S = 0.01
 BLOCKS = 7
@@ -20,18 +21,13 @@ LOOK_UPS = 1000
 
 def framework_rows(watch: Stopwatch) -> Iterator[dict[str, Any]]:
     """Rows of table `roofs`: seconds of a tiny network's training step, and of an attribute look-up, on one core."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.enable_grad():
-            for roof, step, count in (("framework", _training_step(), 1), ("interpreter", _look_up, LOOK_UPS)):
-                step()
-                steps = max(1, math.ceil(BLOCK_S / max(time_block(step, 1, watch).wall_s, 1e-9)))
-                times_s = [time_block(step, steps, watch).wall_s / steps / count for _ in range(BLOCKS)]
-                value = statistics.median(times_s)
-                yield {"roof": roof, "value": value, "lowest": min(times_s), "highest": max(times_s), "unit": "s"}
-    finally:
-        torch.set_num_threads(threads)
+    with on_threads(1), torch.enable_grad():
+        for roof, step, count in (("framework", _training_step(), 1), ("interpreter", _look_up, LOOK_UPS)):
+            step()
+            steps = max(1, math.ceil(BLOCK_S / max(time_block(step, 1, watch).wall_s, 1e-9)))
+            times_s = [time_block(step, steps, watch).wall_s / steps / count for _ in range(BLOCKS)]
+            value = statistics.median(times_s)
+            yield {"roof": roof, "value": value, "lowest": min(times_s), "highest": max(times_s), "unit": "s"}
 
 
 def _training_step() -> Step:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from crossover.errors import UnsupportedError
 from crossover.machine.kernel import available_bytes
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
 from crossover.measurement.memory.memory_host import grown_bytes, status_bytes
+from crossover.measurement.step.conditions import on_threads
 from crossover.measurement.step.execution import Execution, capture, prepare, why_not_captured
 from crossover.measurement.step.operators import host_work_s
 from crossover.measurement.step.tasks import Task
@@ -112,9 +113,9 @@ def remedies_of(
     if task.arithmetic.device.type == "cpu":
         threads = torch.get_num_threads()
         if step_time_s < FEWER_THREADS_S and threads > 1:
-            methods["one_thread_s"] = Method(on_batch, partial(_threads, 1))
+            methods["one_thread_s"] = Method(on_batch, partial(on_threads, 1))
             if threads > 3:
-                methods["half_threads_s"] = Method(on_batch, partial(_threads, threads // 2))
+                methods["half_threads_s"] = Method(on_batch, partial(on_threads, threads // 2))
         # A compiled model would recompile, and only a batch of rows can be repeated.
         if name != "compile" and task.batched and has_rows(batch) and LARGER_BATCH * step_time_s <= LONGEST_STEP_S:
             with suppress(Exception):  # a model may accept no other batch size
@@ -258,16 +259,6 @@ def _on_larger_batch(task: Task, execution: Execution, batch: Inputs) -> dict[st
     step = _step_with(task, execution, larger)
     step()
     return {"larger_s": Method(step)}
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)
