@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -214,15 +213,9 @@ def test_a_result_that_fails_makes_the_row_invalid(tmp_path: Path) -> None:
         task_of(cell_of("build", file=file)).check()
 
 
-@pytest.mark.parametrize(
-    ("step", "kind"),
-    [
-        ("def step():\n        return map(abs, [n])", "an iterator (map)"),
-    ],
-)
-def test_a_step_that_returns_before_its_work_is_done_is_rejected(step: str, kind: str, tmp_path: Path) -> None:
-    task = task_of(cell_of("build", file=written(tmp_path, f"{step}\n    return step")))
-    with pytest.raises(UserError, match=re.escape(f"its step returns {kind}, whose work is not done yet")):
+def test_a_step_that_returns_before_its_work_is_done_is_rejected(tmp_path: Path) -> None:
+    task = task_of(cell_of("build", file=written(tmp_path, "return lambda: map(abs, [n])")))
+    with pytest.raises(UserError, match=r"its step returns an iterator \(map\), whose work is not done yet"):
         task.step()
 
 
@@ -617,16 +610,11 @@ def test_a_mistake_is_one_line(function: str, message: str, tmp_path: Path) -> N
     assert message in error_line(lambda: task_of(cell_of("build", file=written(tmp_path, function))))
 
 
-@pytest.mark.parametrize(
-    ("head", "message"),
-    [
-        ("def build(n, m, k, device):", "needs m, k, which Crossover does not pass; allowed: build(size, device)"),
-    ],
-)
-def test_arguments_that_are_not_passed_are_one_line(head: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"mine\.py: line 6: ") as caught:
-        read_model(f"{written(tmp_path, 'return print', head)}:build", Path(), "test")
-    assert message in str(caught.value)
+def test_arguments_that_are_not_passed_are_one_line(tmp_path: Path) -> None:
+    file = written(tmp_path, "return print", "def build(n, m, k, device):")
+    message = r"mine\.py: line 6: .* needs m, k, which Crossover does not pass; allowed: build\(size, device\)"
+    with pytest.raises(UserError, match=message):
+        read_model(f"{file}:build", Path(), "test")
 
 
 def test_a_step_that_fails_names_the_users_line(tmp_path: Path) -> None:
