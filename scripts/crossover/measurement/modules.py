@@ -7,7 +7,7 @@ all the same. Its tensors are therefore found where torch stores them, and only 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -25,15 +25,11 @@ def named_modules_of(model: nn.Module) -> dict[str, nn.Module]:
             return
         seen.add(id(module))
         named[name] = module
-        for child_name, child in children_of(module):
+        for child_name, child in nn.Module.named_children(module):
             visit(f"{name}.{child_name}" if name else child_name, child)
 
     visit("", model)
     return named
-
-
-def children_of(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    return ((name, child) for name, child in module._modules.items() if child is not None)
 
 
 def modules_of(model: nn.Module) -> list[nn.Module]:
@@ -91,7 +87,7 @@ def set_mode(model: nn.Module, training: bool) -> None:
     except NotImplementedError:
         pass
     model.training = training
-    for _, child in children_of(model):
+    for _, child in nn.Module.named_children(model):
         set_mode(child, training)
 
 

@@ -248,9 +248,7 @@ def without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def sample_columns(
-    samples_s: list[float], average: Callable[[list[float]], float] = statistics.median
-) -> dict[str, Any]:
+def sample_columns(samples_s: list[float], average: Callable[[list[float]], float]) -> dict[str, Any]:
     """Columns for the samples and their summary; severe outliers exceed Q3 + 3 IQR, Tukey's outer fence."""
     q1, _, q3 = statistics.quantiles(samples_s, n=4, method="inclusive")
     return {
