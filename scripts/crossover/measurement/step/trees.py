@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import itertools
 from collections import UserDict
 from collections.abc import Callable
 from typing import Any
@@ -39,8 +38,8 @@ def tensors_of(values: Any) -> list[torch.Tensor]:
 
 def same_values(first: Any, second: Any) -> bool:
     """True if two nested containers have equal tensors in the same order, where NaN equals NaN."""
-    pairs = list(zip(tensors_of(first), tensors_of(second), strict=False))
-    return len(tensors_of(first)) == len(tensors_of(second)) and all(itertools.starmap(_equal, pairs))
+    firsts, seconds = tensors_of(first), tensors_of(second)
+    return len(firsts) == len(seconds) and all(map(_equal, firsts, seconds))
 
 
 def _equal(a: torch.Tensor, b: torch.Tensor) -> bool:

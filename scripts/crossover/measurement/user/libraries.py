@@ -32,7 +32,7 @@ LAYERS_OF_DECODERS = ("decoder_layers", "num_decoder_layers")
 
 def _of_images(library: str, model: Model, size: int | str, batch_size: int) -> Step:
     name = size if isinstance(size, str) else model.name
-    network = NETWORKS[library](name)
+    network = _image_network(library, name)
     default_pixels = getattr(network, "default_cfg", {}).get("input_size", (IMAGE_PIXELS,))[-1]
     pixels = default_pixels if isinstance(size, str) else size
     classes = _classes(library, name, pixels)
@@ -40,33 +40,26 @@ def _of_images(library: str, model: Model, size: int | str, batch_size: int) -> 
     return Step(model=network, inputs=torch.randn(batch_size, 3, pixels, pixels), targets=targets)
 
 
-def _torchvision_network(name: str) -> nn.Module:
-    models = _library("torchvision")
+def _image_network(library: str, name: str) -> nn.Module:
+    models = _library(library)
     if name not in models.list_models():
-        raise _unknown("torchvision", name, models.list_models())
+        raise _unknown(library, name, models.list_models())
+    network: nn.Module
+    if library == "timm":
+        network = models.create_model(name, pretrained=False)
+        return network
     builder = models.get_model_builder(name)
     if "quantization" in builder.__module__.split("."):
         raise UserError(f"torchvision:{name}: without its weights it computes in floating point; {IN_A_FILE}")
     backbone = {"weights_backbone": None} if "weights_backbone" in inspect.signature(builder).parameters else {}
-    network: nn.Module = models.get_model(name, weights=None, **backbone)
+    network = models.get_model(name, weights=None, **backbone)
     return network
-
-
-def _timm_network(name: str) -> nn.Module:
-    timm = _library("timm")
-    if name not in timm.list_models():
-        raise _unknown("timm", name, timm.list_models())
-    network: nn.Module = timm.create_model(name, pretrained=False)
-    return network
-
-
-NETWORKS = {"torchvision": _torchvision_network, "timm": _timm_network}
 
 
 @cache
 def _classes(library: str, name: str, pixels: int) -> int | None:
     """Number of classes for which a model returns scores; None if it has another kind of output."""
-    make, images = partial(NETWORKS[library], name), torch.ones(PROBED_ROWS, 3, pixels, pixels)
+    make, images = partial(_image_network, library, name), torch.ones(PROBED_ROWS, 3, pixels, pixels)
     try:
         with torch.device("meta"):
             output = _forward(make(), images.to("meta"))
