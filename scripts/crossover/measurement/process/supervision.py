@@ -83,19 +83,19 @@ def _wait(
     doing, remedy = None, "raise time_limit_s"
     has_failed, lost = False, None
     deadline = clock() + START_LIMIT_S
-    ended = False
-    while not ended and done is None:
+    ending: Ending | None = None
+    while ending is None and done is None:
         if clock() >= deadline:
             if facts is None:
                 raise ChildFailedError(f"the measuring process did not begin within {START_LIMIT_S:g} s")
             late = _during(doing, f"not done after {time_limit_s:g} s; {remedy}")
             return _with_time(Outcome("timeout", late, False, facts), passing)
         wait_readable(child.inbox.descriptor, min(deadline - clock(), POLL_S))
-        ended = child.ending(0) is not None
-        if child.inbox.closed and not ended:  # the child is gone, but its server has not reported how it ended
-            if child.ending(ENDING_LIMIT_S) is None:
+        ending = child.ending(0)
+        if child.inbox.closed and ending is None:  # the child is gone, but its server has not reported how it ended
+            ending = child.ending(ENDING_LIMIT_S)
+            if ending is None:
                 raise ChildLostError("the measuring process closed its messages, and its server did not report why")
-            ended = True
         while (message := child.inbox.next(0)) is not None:
             match message:
                 case {"begun": facts}:
@@ -116,7 +116,6 @@ def _wait(
         status, transient = done["done"], done.get("transient", False)
         child.wait_for_end(ENDING_LIMIT_S, is_final=status != REFUSED and not transient)
         return Outcome(status, done["reason"], status != REFUSED, facts or {}, done.get("result", {}), transient)
-    ending = child.ending(ENDING_LIMIT_S)
     who = "the measuring process" if lost is None else lost["name"]
     if lost is not None and "reason" in lost:
         reason = _during(doing, f"{who}: {lost['reason']}")
