@@ -80,7 +80,7 @@ class Advantages:
         return sure_signs(self.mean, self._significant_errors(self._tests))
 
     def stepwise_errors(self) -> Floats:
-        """The smallest |L| at each size that is significant by Holm's procedure, which corrects for undecided sizes only.
+        """The smallest |L| at each size that is significant by Holm's procedure, corrected for undecided sizes only.
 
         It limits the probability of any wrong sign, too, if sizes are independent (Shaffer, "Control of directional
         errors with stagewise multiple test procedures", 1980).

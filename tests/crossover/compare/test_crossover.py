@@ -245,7 +245,7 @@ def test_a_sign_is_significant_from_its_corrected_quantile_on(together: int) -> 
 
 @pytest.mark.parametrize("together", [1, 4])
 def test_stepwise_signs_are_corrected_for_undecided_sizes_only(together: int) -> None:
-    """With one degree of freedom; the second size is corrected for two sizes, once the first is significant of three."""
+    """With one degree of freedom; the second size is corrected for two, once the first of three is significant."""
     quantiles = [math.tan(math.pi * (0.5 - 0.025 / left / together)) for left in (3, 2, 1)]
     mean, ones = np.array(quantiles) * [1.001, -1.001, 0.999], np.ones(3)
     advantages = Advantages(np.array([1.0, 2.0, 4.0]), mean, ones, ones, (), together=together)
