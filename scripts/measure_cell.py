@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> None:
 def answer_of(outcome: Outcome) -> str:
     """The result of a trial in one line: "1.24 ms per step, within ±2 % in this trial, peak 1.2 GB, on NVIDIA H200"."""
     from crossover.measurement.clock.stopping import relative_half_width
-    from crossover.measurement.memory.memory_host import RESOLUTION_BYTES
+    from crossover.measurement.resident_memory import RESOLUTION_BYTES
     from crossover.text import bytes_text, percent_text, seconds_text
 
     facts = outcome.result

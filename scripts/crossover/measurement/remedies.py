@@ -24,7 +24,7 @@ from crossover.config.words import LARGER_BATCH
 from crossover.errors import UnsupportedError
 from crossover.machine.kernel import available_bytes
 from crossover.measurement.clock.timing import Step, Stopwatch, time_block, without_garbage_collection
-from crossover.measurement.memory.memory_host import grown_bytes, status_bytes
+from crossover.measurement.resident_memory import grown_bytes, status_bytes
 from crossover.measurement.step.conditions import on_threads
 from crossover.measurement.step.execution import Execution, capture, prepare, why_not_captured
 from crossover.measurement.step.operators import host_work_s

@@ -35,7 +35,6 @@ from crossover.measurement.clock.latency import (
 from crossover.measurement.clock.profiling import COPY_IN, COPY_OUT, PROFILED, profile_device
 from crossover.measurement.clock.timing import Phases, Step, Stopwatch, process_age_s, time_block, time_steps
 from crossover.measurement.host.surroundings import Surroundings
-from crossover.measurement.memory.memory_host import grown_bytes
 from crossover.measurement.memory.memory_pass import Subject, measure_memory, split_memory
 from crossover.measurement.modules import parameters_of
 from crossover.measurement.process.jobs import TrialJob
@@ -301,7 +300,7 @@ class Trial:
     def _check(self) -> Columns:
         cell = self.job.cell
         answer = self.task.check() or compare_with_reference(
-            self.task, lambda: build_model(cell), cell.precision, cell.execution, grown_bytes
+            self.task, lambda: build_model(cell), cell.precision, cell.execution
         )
         replayed = cell.execution == "cuda-graph" or (cell.execution == "compile" and answer.rows is not None)
         timed = compare_with_eager(self.task, self.execution, cell.precision) if replayed else CheckResult()

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from crossover.errors import UnsupportedError
-from crossover.measurement.memory.memory_host import status_bytes, trim_heap
+from crossover.measurement.resident_memory import status_bytes, trim_heap
 
 GRAIN = 32768
 """Minimum number of elements per thread in torch."""

@@ -27,8 +27,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from crossover.machine.nvml import ask, open_gpu
-from crossover.measurement.memory.memory_host import measure_host
 from crossover.measurement.modules import buffers_of, parameters_of
+from crossover.measurement.resident_memory import measure_host
 
 STEPS = 2
 """Number of steps. The second runs with the gradients and the optimizer state that the first leaves."""

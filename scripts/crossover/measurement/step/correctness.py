@@ -26,6 +26,7 @@ from torch.autograd.graph import _engine_run_backward
 
 from crossover.machine.kernel import available_bytes
 from crossover.measurement.modules import buffers_of, modules_of, named_buffers_of, parameters_of, set_mode
+from crossover.measurement.resident_memory import grown_bytes
 from crossover.measurement.step.check_modes import RoundingNoise, SameDraws
 from crossover.measurement.step.endings import is_out_of_memory
 from crossover.measurement.step.precision import Arithmetic, default_dtype
@@ -86,12 +87,6 @@ REFERENCE_FAILS = (
 )
 
 Values = dict[str, list[torch.Tensor]]
-GrownBytes = Callable[[Callable[[], None]], int]
-
-
-def without_measuring(run: Callable[[], None]) -> int:
-    run()
-    return 0
 
 
 class UncheckedError(Exception):
@@ -103,7 +98,6 @@ def compare_with_reference(
     fresh_model: Callable[[], nn.Module],
     precision: str,
     execution: str = "eager",
-    grown_bytes: GrownBytes = without_measuring,
 ) -> CheckResult:
     """Compare a task's step with double precision; may leave fresh weights in the task's model."""
     if task.not_comparable is not None:
@@ -114,7 +108,7 @@ def compare_with_reference(
             fresh = fresh_model()
             if attempt:
                 _vary(fresh)  # since a user's model may be built with the same weights each time
-            answers.append(_compare(task, fresh, fresh_model, precision, execution, grown_bytes))
+            answers.append(_compare(task, fresh, fresh_model, precision, execution))
             if answers[-1].wrong is answers[-1].unchecked is None:
                 return answers[-1]
     except UncheckedError as error:
@@ -140,7 +134,6 @@ def _compare(
     fresh_model: Callable[[], nn.Module],
     precision: str,
     execution: str,
-    grown_bytes: GrownBytes,
 ) -> CheckResult:
     weights_bytes = sum(tensor.numel() * 8 for tensor in parameters_of(fresh))
     if 4 * weights_bytes > available_bytes():
@@ -177,7 +170,7 @@ def _compare(
 
     with without_dropout(task.model), without_dropout(reference):
         generator_before = torch.get_rng_state()
-        part = _part(task, batch, run_step, run_reference, precision, grown_bytes)
+        part = _part(task, batch, run_step, run_reference, precision)
 
         @cache
         def check_repeats() -> None:
@@ -281,7 +274,6 @@ def _part(
     run_step: Callable[[Any], Values],
     run_reference: Callable[[Any], Values],
     precision: str,
-    grown_bytes: GrownBytes,
 ) -> Part:
     """Choose the whole batch, or some of its rows if the whole batch takes too much time or memory.
 

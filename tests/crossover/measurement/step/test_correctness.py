@@ -30,7 +30,6 @@ from crossover.measurement.step.correctness import (
     Errors,
     compare_with_reference,
     judge,
-    without_measuring,
 )
 from crossover.measurement.step.precision import arithmetic_of
 from crossover.measurement.step.tasks import Task
@@ -104,13 +103,12 @@ def checked(
     right: Callable[[], nn.Module] = model,
     batch: torch.Tensor | None = None,
     forward: Callable[..., Any] = squared,
-    grown_bytes: Callable[..., int] = without_measuring,
 ) -> CheckResult:
     """The verdict on a training whose model is changed by `wrong`, while the reference's is not."""
     torch.manual_seed(0)
     batch = torch.randn(ROWS, 4) if batch is None else batch
     task = TinyTraining(wrong(right()), [batch], arithmetic_of(precision, CPU), forward)
-    return compare_with_reference(task, right, claimed or precision, grown_bytes=grown_bytes)
+    return compare_with_reference(task, right, claimed or precision)
 
 
 def is_right(answer: CheckResult) -> bool:
@@ -378,13 +376,14 @@ def test_a_training_is_compared_on_the_whole_batch_unless_that_takes_long_or_muc
 ) -> None:
     set_reference_time(monkeypatch, seconds)
     monkeypatch.setattr(correctness, "available_bytes", lambda: FREE_BYTES)
+    monkeypatch.setattr(correctness, "grown_bytes", lambda _run: bytes_)
     lengths: list[int] = []
 
     def forward(model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         lengths.append(len(inputs))
         return squared(model, inputs)
 
-    answer = checked(batch=torch.randn(BATCH, 4), forward=forward, grown_bytes=lambda _run: bytes_)
+    answer = checked(batch=torch.randn(BATCH, 4), forward=forward)
     assert is_right(answer)
     assert (lengths, answer.rows) == (seen, rows)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crossover.measurement.memory.memory_host import measure_host, sample_host
+from crossover.measurement.resident_memory import measure_host, sample_host
 
 MB = 1_000_000
 
