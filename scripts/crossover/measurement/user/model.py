@@ -54,7 +54,6 @@ from crossover.measurement.user.module import (
     is_of_user,
     location_of,
     positional,
-    takes_batch_size,
 )
 from crossover.measurement.user.pending import UNFINISHED, pending_kind
 from crossover.measurement.user.repeats import dwindled, remembered
@@ -341,7 +340,7 @@ class _UserTask(Task):
         with as_user_error(model, "loading its data fails", is_mistake=True):
             self.first: Batch = next(batches)
         self.batches = chain([self.first], batches)
-        self.count_samples = sample_counter(step, self.first, cell.batch_size, model.shown, takes_batch_size(model))
+        self.count_samples = sample_counter(step, self.first, cell.batch_size, model.shown, model.takes_batch_size)
         with as_user_error(model, f"the count of its samples fails; {COUNT_THEM}"):
             self.first_samples = self.samples = self.count_samples(*self.first)
         self.samples_taken = 0 if self.loaded else None

@@ -188,14 +188,6 @@ def _makes_models(function: Callable[..., Any]) -> bool:
     return isinstance(function, type) and issubclass(function, nn.Module)
 
 
-def takes_batch_size(model: Model) -> bool:
-    """Return True if the user can choose the batch size."""
-    if model.origin in LIBRARIES or model.table is not None:
-        return True
-    signature = _signature(_named(model))
-    return signature is None or "batch_size" in Arguments.of_signature(signature, False).passed(signature)
-
-
 def _named(model: Model) -> Callable[..., Any]:
     module = _module(model)
     if not hasattr(module, model.name):
