@@ -40,8 +40,8 @@ def main(arguments: list[str]) -> None:
     with reserve(job) as first:
         if job.memory_limit_bytes is None and is_cpu(job.cell.device):
             first = replace(first, memory_limit_bytes=int(CPU_SHARE * available_bytes()))
-        largest = search_largest(first, job.search.limit, run_supervised, tell)
-        largest = time_largest(first, largest, job.search.timed_batches, run_supervised, tell)
+        largest = search_largest(first, run_supervised, tell)
+        largest = time_largest(first, largest, run_supervised, tell)
     with atomic_path(Path(job.output)) as temporary:
         temporary.write_text(json.dumps(describe(first, largest), indent=2) + "\n", encoding="utf-8")
 

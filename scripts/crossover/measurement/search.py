@@ -82,12 +82,11 @@ class _StoppedError(Exception):
 
 def search_largest(
     first: TryJob,
-    limit: int | None,
     attempt: Callable[[TryJob], Outcome],
     tell: Callable[[str], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> LargestBatch:
-    """Search for the largest batch up to `limit`, starting with the batch size of `first`.
+    """Search for the largest batch up to the limit that `first` has, starting with its batch size.
 
     `attempt` runs a try, and `tell` receives a line about each. A status other than `ok` and `oom` stops the search.
     """
@@ -107,7 +106,7 @@ def search_largest(
 
     largest = None
     with suppress(_StoppedError):
-        largest = find_largest(fits, first.cell.batch_size, limit)
+        largest = find_largest(fits, first.cell.batch_size, first.search.limit)
     failing = min((tried.batch_size for tried in tries if tried.status == "oom"), default=None)
     result = LargestBatch(status="ok", largest=largest, smallest_failing=failing, tries=tries, facts=facts)
     last = tries[-1]
@@ -123,13 +122,10 @@ def search_largest(
 
 
 def time_largest(
-    first: TryJob,
-    result: LargestBatch,
-    timed_batches: int,
-    attempt: Callable[[TryJob], Outcome],
-    tell: Callable[[str], None],
+    first: TryJob, result: LargestBatch, attempt: Callable[[TryJob], Outcome], tell: Callable[[str], None]
 ) -> LargestBatch:
     """Add the throughput over up to `timed_batches` batches of the largest size, measured in a new process."""
+    timed_batches = first.search.timed_batches
     if result.largest is None or not timed_batches:
         return result
     cell = replace(first.cell, batch_size=result.largest)

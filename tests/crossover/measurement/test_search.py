@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import nn
 
+from crossover.config.studies import BatchSearch
 from crossover.errors import RefusedError
 from crossover.measurement import cell as cell_module
 from crossover.measurement.cell import with_rows
@@ -52,7 +53,8 @@ def outcomes(status_of: Callable[[int], str]) -> Callable[[TryJob], Outcome]:
 def search(status_of: Callable[[int], str], limit: int | None = None) -> tuple[LargestBatch, list[str]]:
     lines: list[str] = []
     seconds = (0.5 * number for number in count())
-    return search_largest(FIRST, limit, outcomes(status_of), lines.append, lambda: next(seconds)), lines
+    first = replace(FIRST, search=BatchSearch(limit=limit))
+    return search_largest(first, outcomes(status_of), lines.append, lambda: next(seconds)), lines
 
 
 def test_every_try_is_recorded_and_reported() -> None:
@@ -96,7 +98,7 @@ def test_the_largest_batch_is_timed_in_a_new_process() -> None:
         return Outcome("ok", None, True, {}, result)
 
     result, lines = search(lambda size: "ok" if size < 150 else "oom")
-    timed = time_largest(FIRST, result, 100, attempt, lines.append)
+    timed = time_largest(FIRST, result, attempt, lines.append)
     assert jobs == [replace(FIRST, cell=replace(CELL, batch_size=149), timed_batches=100)]
     rate = {"throughput_samples_per_s": 745.0, "timed_batches": 40, "timed_s": 8.0}
     assert timed == replace(result, **rate)
@@ -105,7 +107,7 @@ def test_the_largest_batch_is_timed_in_a_new_process() -> None:
 
 def test_a_batch_that_cannot_be_timed_stays_the_largest() -> None:
     result, lines = search(lambda size: "ok" if size < 150 else "oom")
-    timed = time_largest(FIRST, result, 100, outcomes(lambda _: "oom"), lines.append)
+    timed = time_largest(FIRST, result, outcomes(lambda _: "oom"), lines.append)
     assert timed == replace(result, throughput_reason="oom: 149 is too much")
     assert (timed.status, timed.largest) == ("ok", 149)
     assert lines[-1] == "batch 149: not timed, oom (149 is too much)"
