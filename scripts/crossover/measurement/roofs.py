@@ -187,16 +187,9 @@ def _memory(device: torch.device, working_set: int, watch: Stopwatch) -> dict[st
         (whole.sum, whole.nbytes),
     )
     repeats = PASSES if device.type == "cuda" else 1
-    probes = [
-        timed(_replayed(partial(_repeat, step, repeats), device), watch, repeats * count) for step, count in passes
-    ]
+    probes = [timed(_replayed(step, device, repeats), watch, repeats * count) for step, count in passes]
     best = max(probes, key=lambda probe: probe.rate)
     return row_of("memory", best.times_s(watch), best.count, "B/s", working_set_bytes=working_set)
-
-
-def _repeat(step: Step, repeats: int) -> None:
-    for _ in range(repeats):
-        step()
 
 
 def _launches(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
@@ -234,14 +227,15 @@ def _copies(device: torch.device, watch: Stopwatch) -> Iterator[dict[str, Any]]:
             yield row_of(f"{roof}_{memory}", times_s, COPY_BYTES, "B/s", working_set_bytes=COPY_BYTES)
 
 
-def _replayed(step: Step, device: torch.device) -> Step:
-    """A replay of a step as a CUDA graph; on devices other than CUDA the step itself."""
+def _replayed(step: Step, device: torch.device, repeats: int = 1) -> Step:
+    """A replay of a step, or of several, as a CUDA graph; on devices other than CUDA the step itself."""
     if device.type != "cuda":
         return step
     step()  # loads libraries, which cannot be loaded during a capture
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        step()
+        for _ in range(repeats):
+            step()
     return graph.replay
 
 
