@@ -195,13 +195,11 @@ def _named(model: Model) -> Callable[..., Any]:
         remedy = _shadowed(module.__name__) or (allowed_names(model.name, names) if names else f"add one: {SIGNATURE}")
         raise UserError(f"{model.shown}: the module has no function {model.name}; {remedy}")
     function: Callable[..., Any] = getattr(module, model.name)
-    if isinstance(function, nn.Module):
-        raise UserError(f"{model.shown} is a model; allowed: a function that builds one, {SIGNATURE}")
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise UserError(f"{model.shown} is an async function; allowed: a plain one, {SIGNATURE}")
     if inspect.isgeneratorfunction(function):
         raise UserError(f"{model.shown} is a generator, since it has a yield; allowed: a plain function, {SIGNATURE}")
-    if not callable(function):
+    if not callable(function) or isinstance(function, nn.Module):
         raise UserError(f"{model.shown} is {kind_of(function)}; allowed: a function, {SIGNATURE}")
     if _makes_models(function) and model.table is None:
         raise UserError(f"{model.shown} {WITHOUT_BATCH}")

@@ -115,6 +115,7 @@ def test_an_import_that_fails_is_one_line(
             "net:build: the module has no function build; allowed: biuld, make (did you mean 'biuld'?)",
         ),
         ("async def build(size): pass", "net:build is an async function; allowed: a plain one, build(size, batch"),
+        ("from torch import nn\nbuild = nn.Linear(1, 1)", "net:build is a Linear; allowed: a function, build(size"),
         (
             "from torch import nn\nbuild = type('Net', (nn.Module,), {})",
             "net:build is a class of models, without a batch; give the study `data`, or a function that returns (model",
