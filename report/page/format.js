@@ -8,7 +8,7 @@
   const LONG_TIMES = [[2 * YEAR_S, YEAR_S, "years"], [2 * DAY_S, DAY_S, "days"], [HOUR_S, HOUR_S, "h"], [0, 60, "min"]];
   const TIMES = [[1e-6, "µs"], [1e-3, "ms"], [1, "s"]];
   const BYTES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
-  const QUANTITIES = ["width", "depth"];
+  const QUANTITIES = { width: "width", depth: "depth", "samples per batch": "batch" };
   const COUNTS = [[1e9, " billion", 1e9], [1e6, " million", 1e6], [1e4, " k", 1e3]];
 
   const whole = (value) => WHOLE.format(value);
@@ -53,8 +53,9 @@
   // The text with its unit, unless it has it: "64 neurons", "n = 64", "width 64", and of units of an argument only its name: "hidden = 64".
   function withUnit(text, unit) {
     const name = unit?.replace(/^units of /, "");
-    if (text.endsWith(` ${unit}`) || text.startsWith(`${name} `)) return text;
-    if (QUANTITIES.includes(name)) return `${name} ${text}`;
+    const quantity = QUANTITIES[name];
+    if (text.endsWith(` ${unit}`) || text.startsWith(`${quantity || name} `)) return text;
+    if (quantity) return `${quantity} ${text}`;
     return unit?.length === 1 || name !== unit ? `${name} = ${text}` : `${text} ${unit}`;
   }
 

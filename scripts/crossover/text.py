@@ -73,15 +73,14 @@ def place_texts(values: Sequence[float], unit: str) -> list[str]:
 
 SINGULAR = {
     "parameters": "parameter",
-    "samples per batch": "sample per batch",
     "CPU cores": "CPU core",
     "tokens of prompt": "token of prompt",
     "tokens of answer": "token of answer",
 }
 
 
-QUANTITIES = ("width", "depth")
-"""Names of sizes that no number counts: 'width 512'."""
+QUANTITIES = {"width": "width", "depth": "depth", "samples per batch": "batch"}
+"""Units that are said before the number: 'width 512', 'batch 8'."""
 
 UNITS_OF = "units of "
 """What sizes count if all that is known is the name of an argument in the singular: 'units of hidden'."""
@@ -93,10 +92,11 @@ def with_unit(text: str, unit: str) -> str:
     Of units of an argument, only its name is added: 'hidden = 8'.
     """
     name = unit.removeprefix(UNITS_OF)
-    if text.endswith(f" {unit}") or text.startswith(f"{name} "):
+    quantity = QUANTITIES.get(name)
+    if text.endswith(f" {unit}") or text.startswith(f"{quantity or name} "):
         return text
-    if name in QUANTITIES:
-        return f"{name} {text}"
+    if quantity:
+        return f"{quantity} {text}"
     if len(unit) == 1 or name != unit:
         return f"{name} = {text}"
     return f"{text} {SINGULAR.get(unit, unit) if text == '1' else unit}"

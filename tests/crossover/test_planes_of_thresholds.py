@@ -112,8 +112,8 @@ def test_a_rule_is_about_parameters_if_the_study_is(row: Callable[..., dict[str,
     ("rule", "text"),
     [
         (Rule(1.0, 0.0, 128.0), "from 128 neurons"),
-        (Rule(0.0, 1.0, 22.6), "from 23 samples per batch"),
-        (Rule(0.0, 1.0, 32.00000000000001), "from 32 samples per batch"),
+        (Rule(0.0, 1.0, 22.6), "from batch 23"),
+        (Rule(0.0, 1.0, 32.00000000000001), "from batch 32"),
         (Rule(1.0, 0.5, 431.2), "where neurons x batch^0.5 is at least 431"),
         (Rule(1.0, 1.0, 0.0), "always"),
         (

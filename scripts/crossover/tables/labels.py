@@ -114,8 +114,7 @@ def axis_label(row: Mapping[str, Any]) -> str:
 
 def batch_words(text: str, row: Mapping[str, Any]) -> str:
     """Batch sizes with what they count: 'batch 8 and 64', or 'k = 8' for a second size of a function."""
-    name = _batch_name(row)
-    return with_unit(text, name) if name else f"batch {text}"
+    return with_unit(text, _batch_name(row) or AXIS_WORDS["batch_size"])
 
 
 def size_titles(cells: pd.DataFrame) -> dict[str, str]:

@@ -31,9 +31,10 @@ def test_a_size_with_a_letter_for_its_name_is_set_equal() -> None:
     assert interval_text([100, 1000], "n") == "100 to 1,000"
 
 
-def test_a_single_sample_is_in_the_singular() -> None:
-    assert position_text(1, "samples per batch") == "1 sample per batch"
-    assert position_text(64, "samples per batch") == "64 samples per batch"
+def test_a_batch_is_named_before_its_number_and_a_single_core_is_in_the_singular() -> None:
+    assert position_text(64, "samples per batch") == "batch 64"
+    assert range_text([8, 64], "samples per batch") == "batch 8 to 64"
+    assert range_text([105, 19_600.4], "samples per batch") == "batch 105 to batch 19.6 k"
     assert places_text([1], "CPU cores") == "1 CPU core"
     assert places_text([1, 8], "CPU cores") == "1 and 8 CPU cores"
 

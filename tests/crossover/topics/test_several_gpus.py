@@ -56,8 +56,7 @@ def test_two_gpus_are_faster_above_a_batch(rows: list[dict[str, Any]], over_batc
     (answer,) = [answer for answer in answers(rows, over_batch) if answer.kind == "crossover"]
     assert answer.main
     assert (answer.winner, answer.loser) == ("2 GPUs", "1 GPU")
-    assert answer.sentence().startswith("2 GPUs faster than 1 GPU above ")
-    assert answer.sentence().endswith(" samples per batch")
+    assert answer.sentence().startswith("2 GPUs faster than 1 GPU above batch ")
     assert 1024 < answer.crossover_low <= answer.crossover <= answer.crossover_high < 16384
 
 
