@@ -277,7 +277,7 @@ class NoEstimate(Answer):
                 f"No estimate for a GPU: steps take over {MOST_SLOWDOWN:g} times as long on this CPU as on "
                 "those beside the GPUs measured elsewhere, as if other programs took it; measure again without them"
             )
-        return "No estimate for a GPU: no reference of this run has these steps; measure them on a machine with a GPU"
+        return "No estimate for a GPU: no reference of this run has these steps"
 
 
 def reference_answers(tables: RunTables, x_axis: str) -> list[Reference]:
