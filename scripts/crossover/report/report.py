@@ -31,7 +31,7 @@ from crossover.report.figure_files import FIGURES, draw_run, figures_of
 from crossover.report.page_data import is_analysed, page_data
 from crossover.report.problems import FLAGGED
 from crossover.report.provenance import differing_software, hosts_elsewhere, provenance
-from crossover.report.study_rows import first_of, has_crossover, main_answers, row_of
+from crossover.report.study_rows import first_of, main_answers, row_of
 from crossover.report.templates import environment_of
 from crossover.report.thresholds import thresholds_of
 from crossover.tables.frames import records, with_x_axes
@@ -45,10 +45,10 @@ from crossover.topics.answers import by_relevance, read_answers
 from crossover.topics.bottlenecks.answers import Bottleneck
 from crossover.topics.claims.findings import NO_DATA
 from crossover.topics.correction import expected_false
-from crossover.topics.crossovers.answers import Crossover
+from crossover.topics.crossovers.answers import LEADS, Crossover
 from crossover.topics.ranking.answers import ranked_series
 from crossover.topics.ranking.table import shown_column
-from crossover.topics.references.answers import Reference
+from crossover.topics.references.answers import Elsewhere, Reference
 
 SAFE = " !'$()*+,-./:;=?@_~"
 """Characters that are not escaped in a data URI."""
@@ -233,9 +233,12 @@ def _study(
     paybacks = [answer for answer in others if answer.main and answer.kind == "payback"]
     runs = [answer for answer in others if answer.main and _is_on_runs(answer)]
     rankings = [answer for answer in others if answer.kind in ("ranking", "bound", "no_estimate")]
-    elsewhere = [answer for answer in others if answer.kind == "elsewhere"]
     main = main_answers([answer for answer in others if answer not in (*paybacks, *runs)])
+    # A lead at every size is told with its speed-ups, that at the largest size among them.
+    led = [_sides(answer) for answer in main if isinstance(answer, Reference) and answer.status in LEADS]
+    elsewhere = [answer for answer in others if isinstance(answer, Elsewhere) and _sides(answer) not in led]
     speedups = [answer for answer in others if answer.kind == "ratio" and not answer.main]
+    is_crossing = any(isinstance(answer, Crossover) for answer in main)
     shown = [figure for figure in figures if figure["study"] == name]
     listed = (*rankings, *elsewhere, *speedups)
     others = [answer for answer in others if not answer.main and answer not in listed]
@@ -257,7 +260,7 @@ def _study(
         "rankings": rankings,
         "elsewhere": elsewhere,
         "speedups": speedups,
-        "speedup": next(iter(speedups if has_crossover(main) else [*speedups, *elsewhere]), None),
+        "speedup": None if is_crossing else next(iter([*speedups, *elsewhere]), None),
         "row": row,
         "others": others,
         "costs": {answer.cost for answer in (*main, *others) if isinstance(answer, Crossover)},
@@ -289,6 +292,10 @@ def _busy_said_once(answers: Sequence[Answer]) -> list[Answer]:
 def _is_cause(answer: Answer) -> bool:
     """Whether an answer says why a step takes its time."""
     return answer.kind == "bottleneck" or (answer.kind == "communication" and answer.main)
+
+
+def _sides(answer: Reference | Elsewhere) -> set[str]:
+    return {answer.series, answer.winner, answer.loser}
 
 
 def _is_on_runs(answer: Answer) -> bool:

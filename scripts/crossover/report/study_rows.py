@@ -27,11 +27,6 @@ def main_answers(answers: Sequence[Answer]) -> list[Answer]:
     return [answer for answer in main if answer.status != "no_accelerator"] or main
 
 
-def has_crossover(main: Sequence[Answer]) -> bool:
-    """Whether a study looks for a crossover."""
-    return any(isinstance(answer, Crossover) for answer in main)
-
-
 def first_of(main: Sequence[Answer]) -> Answer:
     """The answer that a study's row gives."""
     return next((answer for answer in main if answer.kind != "best"), main[0])

@@ -190,6 +190,21 @@ def test_how_fast_a_gpu_elsewhere_would_be_is_given(cpu_rows: Any, elsewhere: An
         assert not of_kind(run, "bound")
 
 
+@pytest.mark.parametrize(("step_s", "repeats"), [(2e-3, 1), (1e-5, 0)])
+def test_a_speedup_is_not_told_again_after_a_lead_that_contains_it(
+    cpu_rows: Any, elsewhere: Any, tmp_path: Path, step_s: float, repeats: int
+) -> None:
+    """The GPU is ahead from 2,000 layers on, or at every size."""
+    reference = elsewhere()
+    is_gpu = reference.trials["device"] == "cuda"
+    times_s = reference.trials["step_time_s"].mask(is_gpu, reference.trials["step_time_s"] * step_s / 2e-3)
+    run = tables(cpu_rows, replace(reference, trials=reference.trials.assign(step_time_s=times_s)))
+    write_report(Run(run, {STUDY: study()}, CONFIG), tmp_path, TEMPLATES)
+    for name in ("summary.txt", "summary.md"):
+        assert (tmp_path / name).read_text().count("as fast as this CPU") == repeats, name
+    assert "as fast as this CPU" in (tmp_path / "report.html").read_text()
+
+
 @pytest.mark.parametrize("figures", [["times"], ["latency"]])
 def test_a_gpu_elsewhere_that_is_not_significantly_faster_is_said_so(
     cpu_rows: Any, elsewhere: Any, figures: list[str]
