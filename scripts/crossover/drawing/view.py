@@ -27,6 +27,7 @@ from crossover.config.words import (
 )
 from crossover.drawing.style import wrapped
 from crossover.tables.frames import (
+    LISTED,
     first_row,
     headline_rows,
     on_all_cores,
@@ -56,14 +57,6 @@ SAME_PLACE = ("size", "parameters")
 """Columns of which one determines the other, within a workload and variant."""
 
 PUBLISHED_COLUMNS = (*PLACES, *TEXTS, *METRICS)
-
-GRID_KEYS = {
-    "variant": "variants",
-    "protocol": "protocols",
-    "batch_size": "batch_sizes",
-    "precision": "precisions",
-    "execution": "executions",
-}
 
 
 @dataclass(frozen=True)
@@ -356,7 +349,7 @@ def published_series(
 
 def _in_grid_order(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """Sort rows by size, then by the other axes in the order of the study's file, the CPU first."""
-    listed = {axis: list(getattr(study, key)) for axis, key in GRID_KEYS.items()}
+    listed = {axis: list(getattr(study, f"{axis}s")) for axis in LISTED}
     listed["device"] = sorted(rows["device"].dropna().unique(), key=_device_rank)
     ranks = {axis: {value: rank for rank, value in enumerate(values)} for axis, values in listed.items()}
     return rows.sort_values(

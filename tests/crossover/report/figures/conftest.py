@@ -10,7 +10,8 @@ import pytest
 from matplotlib import pyplot as plt
 
 from crossover.config.study import Study
-from crossover.drawing.view import GRID_KEYS, StudyView, study_view
+from crossover.drawing.view import StudyView, study_view
+from crossover.tables.frames import LISTED
 from crossover.tables.reference_files import Reference
 from report_pages import study, tables_of
 
@@ -18,8 +19,7 @@ STUDY = "disc_depth"
 
 
 def study_file(rows: pd.DataFrame, **changes: Any) -> Study:
-    grid = {"size": "sizes", **GRID_KEYS}
-    return study(**{key: list(dict.fromkeys(rows[axis])) for axis, key in grid.items()} | changes)
+    return study(**{f"{axis}s": list(dict.fromkeys(rows[axis])) for axis in ("size", *LISTED)} | changes)
 
 
 def build_view(
