@@ -239,8 +239,8 @@ def draw_panels(
 ) -> Figure:
     """Draw a column of panels. Lines share a logarithmic x axis; with `shares`, y is linear from 0 to 1."""
     if not panels:
-        return blank_figure(view.title, nothing)
-    figure, axes_of_panels = stacked_axes(view.title, len(panels))
+        return blank_figure(view.study.title, nothing)
+    figure, axes_of_panels = stacked_axes(view.study.title, len(panels))
     drawn = list(zip(axes_of_panels, panels, strict=True))
     over_size = [axes for axes, panel in drawn if not panel.bars]
     for axes, panel in drawn:

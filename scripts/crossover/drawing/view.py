@@ -72,10 +72,6 @@ class StudyView:
     currency: str | None = None
 
     @property
-    def title(self) -> str:
-        return self.study.title
-
-    @property
     def x_axis(self) -> str:
         return self.study.x_axis
 

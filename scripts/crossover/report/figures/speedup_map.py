@@ -33,7 +33,7 @@ def _draw_map(view: StudyView) -> Figure:
     ratios = _speedups(view.tables.ratios)
     if second is None or ratios.empty:
         return blank_figure(
-            view.title, "No speed-up over the CPU was measured, or an axis has fewer than three values."
+            view.study.title, "No speed-up over the CPU was measured, or an axis has fewer than three values."
         )
     over_cores = view.x_axis == CPU_THREADS
     across, along = "baseline_threads" if over_cores else X_AXES[view.x_axis], X_AXES[second]
@@ -42,7 +42,7 @@ def _draw_map(view: StudyView) -> Figure:
     named = varying(view.cells, panel_axes)
     rows = max(FEWEST_ROWS, ratios[along].nunique())
     size = (WIDTH_IN, 0.6 + len(panels) * (ROW_IN * rows + 1))
-    figure, axes_of_panels = stacked_axes(view.title, len(panels), figsize=size)
+    figure, axes_of_panels = stacked_axes(view.study.title, len(panels), figsize=size)
     for axes, panel in zip(axes_of_panels, panels, strict=True):
         first = first_row(panel)
         axes.set_title(", ".join(filter(None, [view.device_title(first["device"]), name_by(first, named)])))

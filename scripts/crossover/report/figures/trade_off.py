@@ -31,8 +31,8 @@ def _draw_trade_off(view: StudyView) -> Figure:
     points = {str(device): _memory_and_time(view, str(device)) for device in view.cells["device"].unique()}
     points = {device: table for device, table in points.items() if len(table)}
     if not points:
-        return blank_figure(view.title, "No cell has both a time and a memory peak.")
-    figure, axes_of_devices = stacked_axes(view.title, len(points))
+        return blank_figure(view.study.title, "No cell has both a time and a memory peak.")
+    figure, axes_of_devices = stacked_axes(view.study.title, len(points))
     heights = [
         _draw_trade_off_panel(axes, view, device, table)
         for axes, (device, table) in zip(axes_of_devices, points.items(), strict=True)

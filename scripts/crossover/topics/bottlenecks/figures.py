@@ -95,8 +95,8 @@ def _draw_roofline(view: StudyView) -> Figure:
     groups = cells.dropna(subset=["step_time_s"]).groupby(["machine", "device"], sort=False)
     devices = {key: rows for key, rows in groups if key in roofs}
     if not devices:
-        return blank_figure(view.title, "No cell has both a count of operations and roofs.")
-    figure, axes_of_devices = stacked_axes(view.title, len(devices))
+        return blank_figure(view.study.title, "No cell has both a count of operations and roofs.")
+    figure, axes_of_devices = stacked_axes(view.study.title, len(devices))
     for axes, (key, rows) in zip(axes_of_devices, devices.items(), strict=True):
         _draw_roofline_panel(axes, view, rows, roofs[key])
     figure.set_size_inches(WIDTH_IN, 0.5 + ROOFLINE_IN * len(devices))

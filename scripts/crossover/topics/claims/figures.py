@@ -49,7 +49,7 @@ def _draw_figure(view: StudyView) -> Figure:
     size = (WIDTH_IN, 1.4 + ROW_IN * len(rows))
     widths = [1.3 if name == TIME else 1 for name in shown]
     figure, grid = plt.subplots(1, len(shown), figsize=size, sharey=True, squeeze=False, width_ratios=widths)
-    figure.suptitle(view.title, x=0.01, ha="left")
+    figure.suptitle(view.study.title, x=0.01, ha="left")
     labels = {TIME: view.time_label(), MEMORY: _memory_label(view), ERROR: "largest error,\nrelative"}
     labels[TIME] += "\nin brackets: one epoch" * (view.epochs > 1)
     for axes, name in zip(grid[0], shown, strict=True):

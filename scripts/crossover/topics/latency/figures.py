@@ -39,10 +39,10 @@ def _draw(view: StudyView) -> Figure:
             runs = view.published_on(cell, "latency_s")
             shown.append((cell, rows, [run for run in runs if run["device"] in (None, cell["device"])]))
     if not shown:
-        return blank_figure(view.title, "No latency was measured.")
+        return blank_figure(view.study.title, "No latency was measured.")
     heights = [len(rows) + 1 + len(published) + 2.2 for _, rows, published in shown]
     size = (WIDTH_IN, 0.6 + ROW_IN * sum(heights))
-    figure, axes_of_cells = stacked_axes(view.title, len(shown), figsize=size, height_ratios=heights)
+    figure, axes_of_cells = stacked_axes(view.study.title, len(shown), figsize=size, height_ratios=heights)
     named = varying(view.cells, NAMED_AXES)
     for axes, (cell, rows, published) in zip(axes_of_cells, shown, strict=True):
         words = filter(None, [device_label(cell["device"], cell["device_name"]), name_by(cell, named)])
