@@ -19,7 +19,7 @@ from markupsafe import Markup
 from crossover.config.statuses import FLAGS, STATUSES
 from crossover.report.provenance import DOCS, GROUPS
 from crossover.report.study_rows import main_answers, row_of
-from crossover.tables.labels import metric_title
+from crossover.tables.labels import PROTOCOL_WORDS, metric_title
 from crossover.text import bytes_text, number_text, percent_text, seconds_text, spaced, with_noun
 from crossover.topics.answer import group_alike, of_series, summed
 from crossover.topics.answers import read_answers
@@ -59,6 +59,7 @@ def environment_of(templates: Path, html: bool = False) -> Environment:
     environment.globals |= {
         "flags": {name: word.count for name, word in FLAGS.items()},
         "caveats": CAVEAT_WORDS,
+        "protocol_words": PROTOCOL_WORDS,
         "summed": summed,
         "of_series": of_series,
         "statuses": {name: word.count for name, word in STATUSES.items()},

@@ -16,13 +16,13 @@ from crossover.text import cores_text, place_text, spaced, with_unit
 
 DEVICE_WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "GPU", "xpu": "GPU"}
 PROTOCOL_WORDS = {
-    "as_published": "as published",
-    "resident": "data resident on the device",
+    "as_published": "as in the published source",
+    "resident": "data already on the device",
     "loaded": "batches loaded in each step",
     "from_host": "batch copied from pinned host memory and results back",
     "from_pageable": "batch copied from pageable host memory and results back",
     "each": "a resident batch for each GPU",
-    "cold": "single calls, caches cold",
+    "cold": "single calls after idling, caches cold",
 }
 
 NAMED_AXES = ("machine", "size", "variant", "protocol", "batch_size", "precision", "execution")

@@ -83,5 +83,5 @@ def test_a_summary_says_busy_once_a_study_and_beside_each_claim_and_explains_its
         assert text.count("On a busy machine: ") == 1, name
         assert text.index("On a busy machine: ") < text.index("GPU faster above"), name
         assert "; busy machine" in text, name
-    series = "resident (already on the device), as published (as in the published source)"
+    series = "resident (data already on the device), as published (as in the published source)"
     assert f"say where the data of a step come from: {series}\n" in (tmp_path / "summary.md").read_text()
