@@ -83,21 +83,17 @@ class Bottleneck(Answer):
         return f"; at the largest {point_of(self.unit)}, {found}"
 
     def _remedy(self) -> str:
-        if self.gain is None:
-            return ""
-        prepared = "with batches prepared ahead, " if self.is_prepared else ""
-        return f"; {prepared}{self.gain_text()}"
-
-    def gain_text(self) -> str:
         """How much faster the remedy makes a step."""
-        assert self.gain is not None
-        assert self.remedy is not None
+        if self.gain is None or self.remedy is None:
+            return ""
+        start = "; with batches prepared ahead, " if self.is_prepared else "; "
         low, high = self.gain_low, self.gain_high
         interval = "" if low is None or high is None else f" (95 % CI {span_text([low, high], number_text)})"
         if low is not None and high is not None and low <= 1 <= high:
-            return f"no significant gain from {self.remedy}{interval if high < WIDEST * low else ' in so few trials'}"
+            unsure = interval if high < WIDEST * low else " in so few trials"
+            return f"{start}no significant gain from {self.remedy}{unsure}"
         per_sample = " per sample" if "times the batch" in self.remedy else ""
-        return f"{self.remedy} is {number_text(self.gain)}x faster{per_sample}{interval}"
+        return f"{start}{self.remedy} is {number_text(self.gain)}x faster{per_sample}{interval}"
 
     def caveat_words(self, caveat: str) -> str:
         if caveat != "one_trial":
