@@ -137,10 +137,9 @@ class Reference(Crossover):
             return f"{text}, by series (intervals within {range_text([low, high], self.unit)})"
         return text
 
-    def details(self) -> list[str]:
-        undecided = self.status in ("edge_tie", "undecided")
-        decide = ["more trials, or a quieter machine, may decide"] if undecided else []
-        return [*(["95 % confidence"] if self.is_one_sided else []), *self.where(), *decide]
+    def interval(self) -> list[str]:
+        """Nothing, since the sentence has it, or the confidence in a side that leads without one."""
+        return ["95 % confidence"] if self.is_one_sided else []
 
     def basis(self) -> str:
         """What the estimate is based on."""
