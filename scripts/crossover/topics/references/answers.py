@@ -22,7 +22,7 @@ from crossover.tables.reference_files import facts_of
 from crossover.tables.registry import CELL_AXES
 from crossover.tables.run_tables import RunTables
 from crossover.text import number_text, share_text
-from crossover.topics.answer import Answer, Comparison, at_most
+from crossover.topics.answer import Answer, Comparison
 from crossover.topics.bottlenecks.bounds import HIGHEST_TOLD, LAUNCH
 from crossover.topics.bottlenecks.bounds import PAIR as BOUND
 from crossover.topics.caveats import basis, compared_ratio, flags_of
@@ -190,11 +190,9 @@ class Elsewhere(Comparison):
     measured_on: str
 
     def sentence(self) -> str:
-        place = position_text(self.x, self.unit)
-        if self.status == INCONCLUSIVE:
-            gpu = self.loser if self.winner == THIS_CPU else self.winner
-            return f"No significant difference between {gpu} and this CPU at {place}{at_most([self.detectable])}"
-        return f"{self._as_fast([self])} at {place}"
+        place = f" at {position_text(self.x, self.unit)}"
+        is_tied = self.status == INCONCLUSIVE
+        return capitalised(self.in_time([self], where=place)) if is_tied else f"{self._as_fast([self])}{place}"
 
     def summary_of(self, alike: Sequence[Self]) -> str:
         return f"{self._as_fast(alike)} at the largest {point_of(self.unit)}"
