@@ -217,6 +217,8 @@ def test_a_gpu_elsewhere_that_is_not_significantly_faster_is_said_so(
     sentence = f"{answer.statement()} ({answer.notes()})"
     assert sentence.startswith("No significant difference between an H200 and this CPU at 10,000")
     assert "(none larger than" in sentence
+    together = answer.summary_of([answer, answer])
+    assert together.startswith("No significant difference between an H200 and this CPU at the largest size (none ")
     assert "95 % CI" not in sentence
     assert answer.compares
     assert not answer.states_difference

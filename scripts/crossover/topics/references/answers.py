@@ -190,16 +190,16 @@ class Elsewhere(Comparison):
     measured_on: str
 
     def sentence(self) -> str:
-        place = f" at {position_text(self.x, self.unit)}"
-        is_tied = self.status == INCONCLUSIVE
-        return capitalised(self.in_time([self], where=place)) if is_tied else f"{self._as_fast([self])}{place}"
+        return self._as_fast([self], f" at {position_text(self.x, self.unit)}")
 
     def summary_of(self, alike: Sequence[Self]) -> str:
-        return f"{self._as_fast(alike)} at the largest {point_of(self.unit)}"
+        return self._as_fast(alike, f" at the largest {point_of(self.unit)}")
 
-    def _as_fast(self, alike: Sequence[Self]) -> str:
+    def _as_fast(self, alike: Sequence[Self], where: str) -> str:
+        if self.status == INCONCLUSIVE:
+            return capitalised(self.in_time(alike, where=where))
         verb = "is" if self.winner == THIS_CPU else "would be"
-        return f"{capitalised(self.winner)} {verb} {self.ratios_text(alike)}x as fast as {self.loser}"
+        return f"{capitalised(self.winner)} {verb} {self.ratios_text(alike)}x as fast as {self.loser}{where}"
 
     def details(self) -> list[str]:
         return [*super().details(), f"estimated from its times elsewhere, {self.measured_on}"]
