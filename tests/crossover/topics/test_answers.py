@@ -892,7 +892,7 @@ def test_quality_is_decided_by_the_whole_interval(
 ) -> None:
     answer = quality_of(trainings(row, accuracies))
     assert [answer.status, answer.better or answer.undecided, answer.worse] == [status, winner, loser]
-    assert (answer.quantity, answer.data, answer.margin) == ("accuracy", "1,000 rows of disc", 0.01)
+    assert (answer.quantity, answer.data) == ("accuracy", "1,000 rows of disc")
     assert answer.difference == pytest.approx(value, abs=1e-9)
     assert answer.trials == 4
 

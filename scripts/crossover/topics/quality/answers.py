@@ -45,8 +45,6 @@ class Quality(Answer):
     better: str = ""
     worse: str = ""
     undecided: str = ""
-    margin: float = MARGIN
-    """The largest difference that counts as equivalent."""
 
     @property
     def quantity(self) -> str | None:
@@ -57,7 +55,7 @@ class Quality(Answer):
         return self._conclusion() + tested
 
     def _conclusion(self) -> str:
-        within = f"±{self.margin}"
+        within = f"±{MARGIN}"
         return {
             "no_baseline": "No baseline for the quality of trained models: no training on the CPU in fp32 succeeded",
             "nothing_learnt": "No comparison of trained models: no model predicts more than one class; "
