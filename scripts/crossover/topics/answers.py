@@ -113,13 +113,9 @@ def answers_of(
         for answer in _study_answers(by_relevance(tables.of_study(name), study), study, together[name])
     ]
     fullest = max((one for one in answers if isinstance(one, Memory)), key=lambda one: one.fullness, default=None)
-    completed = [_completed(replace(one, main=one.main or one is fullest), currency) for one in answers]
+    with_main = [replace(one, main=one.main or one is fullest) for one in answers]
+    completed = [replace(one, currency=currency) if isinstance(one, Ranking) else one for one in with_main]
     return table_of("answers", [answer.row() for answer in completed])
-
-
-def _completed(answer: Answer, currency: str | None) -> Answer:
-    """The answer with the currency of the run."""
-    return replace(answer, currency=currency) if isinstance(answer, Ranking) else answer
 
 
 def by_relevance(tables: RunTables, study: Study) -> RunTables:
