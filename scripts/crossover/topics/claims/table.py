@@ -14,7 +14,7 @@ from crossover.compare.pairings import pairings
 from crossover.config.claim_forms import OURS, Claim, CrossoverBetween, Form, PaybackWithin, RatioWithin, SameQuality
 from crossover.config.study import Study
 from crossover.config.words import HERE
-from crossover.tables.frames import headline_rows, of_study, on_all_cores, records, with_parameters
+from crossover.tables.frames import first_row, headline_rows, of_study, on_all_cores, with_parameters
 from crossover.tables.labels import axis_label, product_family, side_word, with_article
 from crossover.tables.reference_files import Reference
 from crossover.tables.registry import DETERMINISTIC, SERIES_AXES
@@ -127,8 +127,7 @@ def _check(study: Study, claim: Claim, tables: RunTables, together: int) -> tupl
 def _caveats(study: str, claim: Claim, tables: RunTables) -> list[str]:
     """Those of the cells that a verdict rests on, without those on the number of trials, which its reason names."""
     if isinstance(claim.form, CrossoverBetween):
-        (line,) = records(single_line(tables.crossovers, study, claim.form).to_frame().T)
-        return caveats_of_series(line, tables)
+        return caveats_of_series(single_line(tables.crossovers, study, claim.form), tables)
     if not isinstance(claim.form, RatioWithin):
         return []  # the quality of a trained model does not depend on the load
     sides = claim.form.of, claim.form.over
@@ -161,7 +160,8 @@ def _x_axis(study: str, claim: Claim, crossovers: pd.DataFrame) -> dict[str, str
     lines = of_study(crossovers, study)
     if not isinstance(claim.form, CrossoverBetween) or lines.empty:
         return {}
-    return {"x_axis": str(lines["x_axis"].iloc[0]), "unit": axis_label(dict(lines.iloc[0]))}
+    line = first_row(lines)
+    return {"x_axis": line["x_axis"], "unit": axis_label(line)}
 
 
 AT_MOST_ONE = ("bracketed", "incomplete")
@@ -178,19 +178,18 @@ def check_crossover(form: CrossoverBetween, study: str, crossovers: pd.DataFrame
     with several devices, and UserError if several series are selected otherwise.
     """
     line = single_line(crossovers, study, form)
-    status = str(line["status"])
-    if status == "no_accelerator":
+    if line["status"] == "no_accelerator":
         raise NoFindingError("no_accelerator" if line["trials"] else "no_times")
-    if status == "incomplete" and line["caveat"] == "no_common_size":
+    if line["status"] == "incomplete" and line["caveat"] == "no_common_size":
         raise NoFindingError("no_common_size", listed([side_word(line["baseline"]), side_word(line["device"])]))
-    ends = [_number(line[name]) for name in ("crossover", "crossover_low", "crossover_high")]
-    point, low, high = ends if status == "bracketed" else (None, None, None)
+    ends = [line[name] for name in ("crossover", "crossover_low", "crossover_high")]
+    point, low, high = ends if line["status"] == "bracketed" else (None, None, None)
     if low is not None and high is not None:
         return judge(point, low, high, form.low, form.high)
     return _by_sizes(form, line, point)
 
 
-def single_line(crossovers: pd.DataFrame, study: str, form: CrossoverBetween) -> pd.Series:
+def single_line(crossovers: pd.DataFrame, study: str, form: CrossoverBetween) -> dict[str, Any]:
     """The row of `crossovers` that a claim is about; errors as in `check_crossover`."""
     lines = headline_rows(of_study(crossovers, study)) if len(crossovers) else crossovers
     if lines.empty:
@@ -199,11 +198,11 @@ def single_line(crossovers: pd.DataFrame, study: str, form: CrossoverBetween) ->
     check_single(rows, study, form.where, free="device")
     if len(rows) > 1:
         raise NoFindingError("several_devices", listed(rows["device"].tolist()))
-    return rows.iloc[0]
+    return first_row(rows)
 
 
-def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> Finding:
-    status, slower, faster = str(line["status"]), _number(line["slower_up_to"]), _number(line["faster_from"])
+def _by_sizes(form: CrossoverBetween, line: Mapping[str, Any], point: float | None) -> Finding:
+    status, slower, faster = line["status"], line["slower_up_to"], line["faster_from"]
     low, high = (None, None) if slower is not None and faster is not None and slower >= faster else (slower, faster)
     if faster is not None and faster <= form.low:
         return Finding("faster_before", point, low, high, _places(line, [faster]))
@@ -212,18 +211,13 @@ def _by_sizes(form: CrossoverBetween, line: pd.Series, point: float | None) -> F
     if low is not None and high is not None and status in AT_MOST_ONE:
         return judge(point, low, high, form.low, form.high, _places(line, [low, high]))
     if status == "bracketed" or (low is None and high is None and line["trials"] == 1):
-        bracket = line[["bracket_low", "bracket_high"]].dropna().tolist()
+        bracket = [end for end in (line["bracket_low"], line["bracket_high"]) if end is not None]
         return Finding("one_trial", point, low, high, _places(line, bracket))
     places = {"below_range": [high], "above_range": [low], "multiple": line["roots"]}.get(status, line["caveat_at"])
     return Finding(status, point, low, high, _places(line, places))
 
 
-def _places(line: pd.Series, points: Sequence[float]) -> str | None:
-    if not len(points):
+def _places(line: Mapping[str, Any], points: Sequence[float]) -> str | None:
+    if not points:
         return None
-    return f"{listed([place_text(x, str(line['x_axis'])) for x in points])} {axis_label(dict(line))}"
-
-
-def _number(value: object) -> float | None:
-    # A cell of a table may be of any type for mypy.
-    return None if value is None or pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]
+    return f"{listed([place_text(x, line['x_axis']) for x in points])} {axis_label(line)}"
