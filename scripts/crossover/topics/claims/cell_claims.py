@@ -31,7 +31,7 @@ from crossover.topics.claims.findings import (
     judge,
     pinned,
 )
-from crossover.topics.latency.table import MISTAKES, RIGHT, mistaken_and_right
+from crossover.topics.latency.table import MISTAKES, RIGHT, log_ratio_to_right
 from crossover.topics.quality.table import is_baseline
 
 MOST_DECISIVE = (DIFFERS, NO_DATA, INCONCLUSIVE, COMPATIBLE, REPRODUCED)
@@ -89,11 +89,13 @@ def ratio_of_sides(
     numbered = measurements.reset_index(drop=True)
     of_rows, over_rows = (_ok_trials(numbered, study, side.axes) for side in (of, over))
     if of_rows.index.equals(over_rows.index) and (method := _mistake_of(of.metric, over.metric)):
-        mistaken, right = _mistaken_and_right(of_rows, method)
-        of_values, over_values = (mistaken, right) if of.metric == method else (right, mistaken)
-    else:
-        of_values = _metric_values(of_rows, of, steps_per_run)
-        over_values = _metric_values(over_rows, over, steps_per_run)
+        log_ratio = log_ratio_to_right(records(of_rows.reindex(columns=[RIGHT, method])), method)
+        if log_ratio is None:
+            raise NoFindingError("no_common_trial")
+        mean = log_ratio.mean if of.metric == method else -log_ratio.mean
+        return replace(log_ratio, mean=mean), int(log_ratio.freedom) + 1
+    of_values = _metric_values(of_rows, of, steps_per_run)
+    over_values = _metric_values(over_rows, over, steps_per_run)
     trials = min(len(of_values), len(over_values))
     if {of.metric, over.metric} <= DETERMINISTIC.keys():
         return _ratio_of_counts(of_values, over_values, of.metric, over.metric), trials
@@ -135,15 +137,6 @@ def _mistake_of(*metrics: str) -> str | None:
     """The mistake of a ratio that compares it with RIGHT."""
     others = [metric for metric in metrics if metric != RIGHT]
     return others[0] if len(others) == 1 and others[0] in MISTAKES else None
-
-
-def _mistaken_and_right(rows: pd.DataFrame, method: str) -> tuple[pd.Series, pd.Series]:
-    """The values that table `latencies` compares, by trial; raises NoFindingError if no trial has both."""
-    trials = rows.reindex(columns=[RIGHT, method]).dropna()
-    if trials.empty:
-        raise NoFindingError("no_common_trial")
-    mistaken, right = zip(*(mistaken_and_right(trial, method) for trial in records(trials)), strict=True)
-    return pd.Series(mistaken, trials.index), pd.Series(right, trials.index)
 
 
 def _ratio_over_trials(of: pd.Series, over: pd.Series, resolution: float) -> SampleMean:
