@@ -19,7 +19,6 @@ import pandas as pd
 from markupsafe import Markup
 
 from crossover.compare.intervals import ENDS, interval_of
-from crossover.config.options import report_command
 from crossover.config.statuses import DISTURBED, FLAGS
 from crossover.config.study import Study
 from crossover.config.words import BASELINE, DIRTY, HERE, X_AXES, is_cpu
@@ -100,9 +99,7 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
         "provenance.json": json.dumps(facts, indent=1, ensure_ascii=False),
         "report.html": page.get_template("page/report.html.j2").render(context),
         "summary.md": plain.get_template("summary.md.j2").render(context),
-        "summary.txt": plain.get_template("summary.txt.j2").render(
-            context | {"folder": folder, "compare_both": _comparison_with_a_gpu(folder)}
-        ),
+        "summary.txt": plain.get_template("summary.txt.j2").render(context | {"folder": folder}),
     }
     for name, text in texts.items():
         with atomic_path(folder / name) as temporary:
@@ -111,11 +108,6 @@ def write_report(run: Run, folder: Path, templates: Path, invocation: Invocation
     with atomic_path(folder / REPORT_FILES["checksums"]) as temporary:
         lines = [f"{sha256_of(path)}  {Path(os.path.relpath(path, folder)).as_posix()}\n" for path in paths]
         temporary.write_text("".join(lines), encoding="utf-8")
-
-
-def _comparison_with_a_gpu(folder: Path) -> str:
-    """The command that reports a run without a GPU beside the run of another machine in folder `gpu`."""
-    return report_command(f"no_gpu={folder}", "with_gpu=gpu", "--output", "both")
 
 
 def context_of(run: Run, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from crossover.config.options import report_command
 from crossover.config.statuses import FLAGS, STATUSES
 from crossover.report.provenance import DOCS, GROUPS
 from crossover.report.study_rows import main_answers, row_of
@@ -57,6 +58,7 @@ def environment_of(templates: Path, html: bool = False) -> Environment:
     )
     environment.filters |= {**FILTERS, "alike": group_alike, "metric": metric_title, "yaml": as_yaml}
     environment.globals |= {
+        "report_command": report_command,
         "flags": {name: word.count for name, word in FLAGS.items()},
         "caveats": CAVEAT_WORDS,
         "protocol_words": PROTOCOL_WORDS,

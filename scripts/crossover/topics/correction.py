@@ -38,7 +38,7 @@ def together_of(tables: RunTables, study: Study, pairs: Sequence[Pairing]) -> in
     stated = [pairing for pairing in pairs if is_alone or pairing.pair != REFERENCE]
     p_values = [
         *_of_crossovers(stated, study),
-        *(_of_elsewhere(tables, study.x_axis) if is_alone else ()),
+        *(ratio.p_value() for _, ratio in (elsewhere_ratios(tables, study.x_axis) if is_alone else ())),
         *p_values_of_mistakes(tables.measurements),
         *_of_claims(tables, study),
         *[math.nan] * _others(tables, study),
@@ -50,11 +50,6 @@ def _of_crossovers(pairs: Sequence[Pairing], study: Study) -> Iterator[float]:
     if asks_for_crossovers(study.figures):
         of_pairs = (pairing.p_value(cost) for pairing in pairs for cost in pairing.costs)
         yield from (p_value for p_value in of_pairs if p_value is not None)
-
-
-def _of_elsewhere(tables: RunTables, x_axis: str) -> Iterator[float]:
-    for _, ratio in elsewhere_ratios(tables, x_axis):
-        yield ratio.p_value()
 
 
 def _of_claims(tables: RunTables, study: Study) -> Iterator[float]:
