@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from crossover.compare.pairings import with_costs
 from crossover.compare.plane import Plane, planes_of
@@ -110,23 +109,18 @@ def _from(least: float | None, unit: str) -> str:
 
 def plane_answers(tables: RunTables, study: Study, together: int) -> list[InPlane]:
     """The answers of a study over sizes and batch sizes, which are its main ones if it refines the plane."""
-    main = "plane" in (study.refinement or {}).get("pairs", ())
-    varied_axes = [axis for axis in varying(tables.cells, SERIES_AXES) if axis not in ("batch_size", "device")]
-    return [
-        replace(_answer(plane, tables, study, varied_axes), main=main) for plane in planes_in(tables, study, together)
-    ]
-
-
-def planes_in(tables: RunTables, study: Study, together: int) -> list[Plane]:
-    """The planes of a study with an area."""
     if not study.has_plane:
         return []
+    main = "plane" in (study.refinement or {}).get("pairs", ())
+    varied_axes = [axis for axis in varying(tables.cells, SERIES_AXES) if axis not in ("batch_size", "device")]
     planes = planes_of(with_costs(tables.measurements, None), together)
-    return [plane for plane in planes if len(plane.triangles)]
+    with_area = [plane for plane in planes if len(plane.triangles)]
+    return [replace(_answer(plane, tables, study, varied_axes), main=main) for plane in with_area]
 
 
 def _answer(plane: Plane, tables: RunTables, study: Study, varied_axes: Sequence[str]) -> InPlane:
-    cells = _cells_of(plane, tables)
+    of_series = rows_with(tables.cells, list(plane.series), plane.series)
+    cells = of_series[of_series["device"].isin([BASELINE, plane.contender])]
     points, unit = plane.points, str(cells["size_name"].iloc[0])
     model = study.user_model
     if study.x_axis == "parameters":
@@ -157,15 +151,6 @@ def _answer(plane: Plane, tables: RunTables, study: Study, varied_axes: Sequence
         contradictions=plane.contradictions,
         triangles={name: corners[plane.sides == side].tolist() for name, side in (("gpu", 1), ("cpu", -1))},
         axes={**plane.series, "device": plane.contender},
-        rule=_fields(fit),
+        rule=None if fit is None else vars(fit) | {"rule": vars(fit.rule)},
         **basis(int(plane.trials[timed].min()), cells),
     )
-
-
-def _cells_of(plane: Plane, tables: RunTables) -> pd.DataFrame:
-    of_series = rows_with(tables.cells, list(plane.series), plane.series)
-    return of_series[of_series["device"].isin([BASELINE, plane.contender])]
-
-
-def _fields(fit: Fit | None) -> dict[str, Any] | None:
-    return None if fit is None else vars(fit) | {"rule": vars(fit.rule)}
