@@ -57,7 +57,10 @@ def ratios_of(
                 "baseline_machine": baseline.machine,
                 "baseline_threads": baseline_times.threads,
                 "contender": pairing.contender,
-                **_comparison(times, baseline_times),
+                **columns_of(ratio_of(times.steps, baseline_times.steps), "ratio{}"),
+                "trials": min(times.trials, baseline_times.trials),
+                "baseline_s": math.exp(baseline_times.steps.mean),
+                "contender_s": math.exp(times.steps.mean),
                 **({} if pairing.pair == "machine" else _startups(times.jobs, baseline_times.jobs, signs[point])),
             }
     return table_of("ratios", list(rows.values()))
@@ -84,15 +87,6 @@ def _cells(measurements: pd.DataFrame, means: MeansOfCells) -> dict[Cell, Times]
                 int(count) if is_cpu(key.device) and not np.isnan(count) else None,
             )
     return cells
-
-
-def _comparison(contender: Times, baseline: Times) -> dict[str, Any]:
-    return {
-        **columns_of(ratio_of(contender.steps, baseline.steps), "ratio{}"),
-        "trials": min(contender.trials, baseline.trials),
-        "baseline_s": math.exp(baseline.steps.mean),
-        "contender_s": math.exp(contender.steps.mean),
-    }
 
 
 def _startups(contender: RunCosts, baseline: RunCosts, sign: float) -> dict[str, Any]:
