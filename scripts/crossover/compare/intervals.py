@@ -196,13 +196,6 @@ def time_over_trials(medians_s: Sequence[float], resolution: float = CLOCK_RESOL
     return SampleMean.of_times(medians_s, resolution).exp_interval()
 
 
-def ratio_over_trials(
-    first_s: Sequence[float], second_s: Sequence[float], resolution: float = CLOCK_RESOLUTION
-) -> Interval:
-    """Time of the second side over time of the first, from their trials; `resolution` as in `time_over_trials`."""
-    return ratio_of(SampleMean.of_times(first_s, resolution), SampleMean.of_times(second_s, resolution))
-
-
 def ratio_of(first: SampleMean, second: SampleMean, together: int = 1) -> Interval:
     """Time of the second side over that of the first, from their mean logarithms, corrected for `together` ratios."""
     return (second - first).exp_interval(together)

@@ -15,7 +15,6 @@ from crossover.compare.intervals import (
     paired_ratio,
     ratio_of,
     ratio_of_intervals,
-    ratio_over_trials,
     share_over_trials,
     sure_signs,
     t_errors,
@@ -48,7 +47,7 @@ def test_the_interval_of_a_ratio_is_that_of_welch(counts: tuple[int, int]) -> No
     random = np.random.default_rng(1)
     first, second = (np.exp(random.normal(mean, 0.05, count)) for mean, count in zip((0, 0.3), counts, strict=True))
     expected = stats.ttest_ind(np.log(second), np.log(first), equal_var=False).confidence_interval(0.95)
-    interval = ratio_over_trials(first.tolist(), second.tolist())
+    interval = ratio_of(SampleMean.of_times(first.tolist()), SampleMean.of_times(second.tolist()))
     assert interval.mean == pytest.approx(math.exp(np.log(second).mean() - np.log(first).mean()))
     assert ends(interval) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
 
@@ -80,7 +79,7 @@ def test_the_interval_of_equal_values_depends_on_their_resolution() -> None:
     assert ends(SampleMean.of([25.0] * 3, 6).interval()) == pytest.approx(
         (25 - 4.302653 * math.sqrt(6), 25 + 4.302653 * math.sqrt(6))
     )
-    low, high = ends(ratio_over_trials([0.1] * 3, [0.2] * 3, resolution=ENERGY_RESOLUTION))
+    low, high = ends(ratio_of(*(SampleMean.of_times([joules] * 3, ENERGY_RESOLUTION) for joules in (0.1, 0.2))))
     # t(0.975, 4) = 2.776445, by Welch's degrees of freedom of two equal variances
     assert (math.log(low / 2), math.log(high / 2)) == pytest.approx(
         (-2.776445 * 0.01 / math.sqrt(3), 2.776445 * 0.01 / math.sqrt(3))
@@ -92,7 +91,7 @@ def test_the_interval_of_equal_values_depends_on_their_resolution() -> None:
     )
     for interval in (
         time_over_trials([1.0] * 2),
-        ratio_over_trials([1e-3] * 5, [2e-3] * 5),
+        ratio_of(SampleMean.of_times([1e-3] * 5), SampleMean.of_times([2e-3] * 5)),
         paired_ratio([1.0] * 5, [2.0] * 5).exp_interval(),
         share_over_trials([0.0] * 5),
         share_over_trials([1.0] * 5),

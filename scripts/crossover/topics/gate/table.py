@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crossover.compare.cells import rows_of_cells
-from crossover.compare.intervals import COMPARISONS, compared, ratio_over_trials
+from crossover.compare.intervals import COMPARISONS, SampleMean, compared, ratio_of
 from crossover.tables.registry import CELL_AXES
 
 NO_DATA, MISSING = "no_data", "missing"
@@ -95,7 +95,7 @@ def _compare_cell(first: TrialColumns | None, second: TrialColumns | None) -> di
         return row | {"verdict": MISSING, "missing_in": "first" if first is None else "second"}
     row |= _compare_code(first, second)
     if first_s and second_s:
-        ratio = ratio_over_trials(second_s, first_s)
+        ratio = ratio_of(SampleMean.of_times(second_s), SampleMean.of_times(first_s))
         row["verdict"] = compared(ratio, MARGIN)
         row |= {"ratio": ratio.mean, "ratio_low": ratio.low, "ratio_high": ratio.high}
         if ratio.low is not None and ratio.high is not None:
