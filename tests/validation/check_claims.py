@@ -20,7 +20,7 @@ from crossover.config.words import BASELINE
 from crossover.tables.columns import COLUMNS
 from crossover.tables.frames import write_csv
 from crossover.tables.run_tables import run_tables
-from crossover.topics.claims.findings import VERDICTS
+from crossover.topics.claims.findings import REASONS
 from crossover.topics.claims.table import check_claims
 from report_pages import study
 
@@ -81,7 +81,8 @@ def simulate_verdicts(case: ClaimCase, simulations: int, seed: int) -> list[str]
 
 def claim_rows(case: ClaimCase, simulations: int, seed: int) -> pd.DataFrame:
     verdicts = simulate_verdicts(case, simulations, seed)
-    return pd.DataFrame([asdict(case) | {verdict: verdicts.count(verdict) / simulations for verdict in VERDICTS}])
+    shares = {verdict: verdicts.count(verdict) / simulations for verdict in dict.fromkeys(REASONS.values())}
+    return pd.DataFrame([asdict(case) | shares])
 
 
 def _claim(case: ClaimCase) -> tuple[dict[str, Any], tuple[int, ...]]:

@@ -9,7 +9,7 @@ import pytest
 
 from crossover.report.templates import environment_of, escaped_markdown, in_code
 from crossover.topics.asked import Asked
-from crossover.topics.claims.findings import VERDICTS
+from crossover.topics.claims.findings import REASONS
 from crossover.topics.wording import interval_text, off_text, places_text, position_text, range_text
 
 
@@ -57,7 +57,7 @@ def worded(macro: str, values: Mapping[str, object]) -> str:
 
 @pytest.mark.parametrize("source", ["ours", "a published source"])
 def test_every_verdict_on_a_claim_has_words(source: str) -> None:
-    claims = [{"verdict": verdict, "source": source, "elsewhere": ""} for verdict in VERDICTS]
+    claims = [{"verdict": verdict, "source": source, "elsewhere": ""} for verdict in dict.fromkeys(REASONS.values())]
     texts = [worded("verdict", claim) for claim in claims]
     ours = ["✓ holds", "≈ may hold", "✗ does not hold"]
     published = ["✓ reproduced", "≈ compatible", "✗ differs"]

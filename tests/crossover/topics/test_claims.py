@@ -23,7 +23,7 @@ from crossover.tables.columns import COLUMNS, Training
 from crossover.tables.frames import records
 from crossover.tables.reference_files import Facts, Reference
 from crossover.tables.run_tables import TABLES, RunTables, run_tables
-from crossover.topics.claims.findings import REASONS, VERDICTS
+from crossover.topics.claims.findings import REASONS
 from crossover.topics.claims.table import check_claims
 from crossover.topics.claims.trials import trials_of_claims
 from crossover.topics.latency.table import MISTAKES, latencies_of
@@ -61,7 +61,7 @@ def verdict(
     """The only row of table `claims`, for a single claim."""
     known_tables = tables if isinstance(tables, RunTables) else tables_of(tables)
     (finding,) = check_claims(claiming(form, **others), known_tables, together).to_dict("records")
-    assert (finding["verdict"] in VERDICTS, finding["reason"] in REASONS) == (True, True)
+    assert finding["verdict"] == REASONS[finding["reason"]]
     return {str(name): None if np.ndim(value) == 0 and pd.isna(value) else value for name, value in finding.items()}
 
 

@@ -19,13 +19,6 @@ REPRODUCED = "reproduced"
 COMPATIBLE = "compatible"
 DIFFERS = "differs"
 NO_DATA = "no_data"
-VERDICTS = {
-    REPRODUCED: "the whole interval lies within the range",
-    COMPATIBLE: "the interval and the range overlap",
-    DIFFERS: "the interval lies outside of the range",
-    INCONCLUSIVE: "the interval is too wide or contains a limit, or there is none",
-    NO_DATA: "the data for the claim are missing",
-}
 
 REASONS = {
     "inside": REPRODUCED,
