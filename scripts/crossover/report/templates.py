@@ -7,7 +7,7 @@ import gzip
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def environment_of(templates: Path, html: bool = False) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {**FILTERS, "alike": group_alike, "metric": metric_title, "yaml": as_yaml}
+    environment.filters |= FILTERS
     environment.globals |= {
         "report_command": report_command,
         "flags": {name: word.count for name, word in FLAGS.items()},
@@ -83,10 +83,6 @@ def _packed(path: Path) -> str:
     return base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode()
 
 
-def as_yaml(values: Any) -> str:
-    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
-
-
 def escaped_markdown(text: object) -> str:
     """Escape text for Markdown, including its tables."""
     return " ".join(re.sub(r"([\\`*_{}\[\]<>#|~@&$])", r"\\\1", str(text)).split())
@@ -100,12 +96,14 @@ def in_code(text: str) -> str:
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
+    "alike": group_alike,
     "amount": amount_text,
     "ends": ends_text,
     "bytes": bytes_text,
     "code": in_code,
     "count": lambda value: f"{value:,.0f}",
     "escaped": escaped_markdown,
+    "metric": metric_title,
     "noun": with_noun,
     "number": number_text,
     "percent": percent_text,
@@ -113,4 +111,5 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "signed": signed_text,
     "spaced": spaced,
     "span": lambda values, name: span_text(values, FILTERS[name]),
+    "yaml": partial(yaml.safe_dump, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None),
 }
