@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -232,8 +233,8 @@ def _study(
     speedups = [answer for answer in others if answer.kind == "ratio" and not answer.main]
     is_crossing = any(isinstance(answer, Crossover) for answer in main)
     shown = [figure for figure in figures if figure["study"] == name]
-    listed = (*rankings, *elsewhere, *speedups)
-    others = [answer for answer in others if not answer.main and answer not in listed]
+    groups: list[Sequence[Answer]] = [runs, paybacks, rankings, elsewhere, speedups]
+    others = [answer for answer in others if not answer.main and answer not in chain(*groups)]
     quality, machines = _quality(tables), _machines(tables)
     claims = [
         claim | {"caveats": [caveat for caveat in claim["caveats"] if caveat not in common]}
@@ -247,11 +248,7 @@ def _study(
         "question": study.question,
         "published": study.published,
         "main": main,
-        "runs": runs,
-        "paybacks": paybacks,
-        "rankings": rankings,
-        "elsewhere": elsewhere,
-        "speedups": speedups,
+        "groups": groups,
         "speedup": None if is_crossing else next(iter([*speedups, *elsewhere]), None),
         "row": row,
         "others": others,
