@@ -61,8 +61,6 @@ def _placed(crossover: Crossover) -> str:
 def cold_answers(tables: RunTables, x_axis: str, together: int) -> list[Cold]:
     """The crossovers of cold calls that have one of repeated calls beside them; the main answers of their study."""
     headlines = headline_rows(tables.crossovers).dropna(subset="contender")
-    if not (headlines["protocol"] == COLD).any():
-        return []
     with_product_names = has_several_accelerators(tables.crossovers)
     axes = [axis for axis in series_axes(x_axis) if axis != "protocol"]
     varied_axes, needed = varying(tables.cells, axes), with_needed_columns(tables)
