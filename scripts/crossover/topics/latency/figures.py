@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from crossover.drawing.bars import name_bars
 from crossover.drawing.panels import TITLE_LETTERS, published_name
 from crossover.drawing.style import (
     INK,
@@ -55,9 +56,7 @@ def _draw_cell(axes: Axes, rows: list[dict[str, Any]], published: list[dict[str,
     correct = next(row for row in rows if row["kind"] == "right")
     names = [f"{row['kind']}: {METHODS[row['method']]}" for row in rows] + ["mistake: one sample"]
     names += [wrapped(f"published: {published_name(row)}", NAME_LETTERS) for row in published]
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
+    name_bars(axes, names)
     axes.set_xscale("log")
     axes.axvline(correct["mean_s"], color=INK, linewidth=0.8, zorder=0)
     for height, row in enumerate(rows):
