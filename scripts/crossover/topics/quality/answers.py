@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from crossover.compare.intervals import columns_of, interval_of
+from crossover.compare.intervals import columns_of, decided, interval_of
 from crossover.config.words import BASELINE
 from crossover.config.workloads import workload_traits
 from crossover.tables.frames import first_row, records
 from crossover.tables.labels import machine_words, side_word
 from crossover.text import listed
 from crossover.topics.answer import Answer
-from crossover.topics.quality.table import MARGIN, compared_cells, decision, is_baseline
+from crossover.topics.quality.table import MARGIN, compared_cells, is_baseline
 from crossover.topics.wording import confidence_text, signed_text
 
 BY_PRIORITY = ("single_trial", "better", "worse", "inconclusive", "equivalent")
@@ -100,7 +100,8 @@ def quality_answer(trained: pd.DataFrame) -> Quality:
         return Quality(**about, status="only_cpu")
     conclusions: dict[str, list[dict[str, object]]] = {}
     for row in records(accelerated):
-        conclusion = decision(row["accuracy_difference_low"], row["accuracy_difference_high"])
+        interval = row["accuracy_difference_low"], row["accuracy_difference_high"]
+        conclusion = decided(*interval, MARGIN, "better", "worse")
         conclusions.setdefault(conclusion, []).append(row)
     better, worse, undecided = (
         _names(conclusions.get(name, ()), compared) for name in ("better", "worse", "inconclusive")

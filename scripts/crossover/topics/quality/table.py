@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crossover.compare.intervals import Interval, columns_of, decided, t_quantile
+from crossover.compare.intervals import Interval, columns_of, t_quantile
 from crossover.config.words import BASELINE, BASELINE_SETTINGS
 from crossover.errors import UserError
 from crossover.tables.registry import CELL_AXES, QUALITY, QUALITY_METRICS
@@ -135,11 +135,6 @@ def mean_over_seeds_and_rows(differences: NDArray[np.float64], one_row: float = 
         t_quantile(math.inf, together) * math.sqrt(rows_variance),
     )
     return Interval(mean, mean - half_width, mean + half_width)
-
-
-def decision(low: float | None, high: float | None) -> str:
-    """The conclusion from the interval of a difference in accuracy: better, worse, or one of the other COMPARISONS."""
-    return decided(low, high, MARGIN, "better", "worse")
 
 
 def is_baseline(rows: pd.DataFrame) -> pd.Series:
