@@ -91,14 +91,6 @@ class StudyRow:
         said = self.tuned.busy() + self.tuned.crossing()
         return f"{f'{scope}: ' if scope else ''}{said}{f' ({notes})' if notes else ''}"
 
-    @property
-    def bar(self) -> list[dict[str, Any]]:
-        return bar_of(self.answer)
-
-    @property
-    def tuned_bar(self) -> list[dict[str, Any]]:
-        return bar_of(self.tuned) if self.tuned else []
-
 
 def row_of(main: Sequence[Answer], claims: Sequence[Mapping[str, Any]]) -> StudyRow:
     """The row of a study, from its main answers and its claims."""

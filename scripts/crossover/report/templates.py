@@ -19,7 +19,7 @@ from markupsafe import Markup
 from crossover.config.options import report_command
 from crossover.config.statuses import FLAGS, STATUSES
 from crossover.report.provenance import DOCS, GROUPS
-from crossover.report.study_rows import main_answers, row_of
+from crossover.report.study_rows import bar_of, main_answers, row_of
 from crossover.tables.labels import PROTOCOL_WORDS, metric_title
 from crossover.text import bytes_text, number_text, percent_text, seconds_text, spaced, with_noun
 from crossover.topics.answer import group_alike, of_series, summed
@@ -106,6 +106,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "metric": metric_title,
     "noun": with_noun,
     "number": number_text,
+    "parts_of_bar": bar_of,
     "percent": percent_text,
     "seconds": seconds_text,
     "signed": signed_text,
