@@ -202,7 +202,9 @@ def test_a_speedup_is_not_told_again_after_a_lead_that_contains_it(
     write_report(Run(run, {STUDY: study()}, CONFIG), tmp_path, TEMPLATES)
     for name in ("summary.txt", "summary.md"):
         assert (tmp_path / name).read_text().count("as fast as this CPU") == repeats, name
-    assert "as fast as this CPU" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "as fast as this CPU" in page
+    assert (page.count("Dashed: "), page.count("Dashed: estimated beside this CPU from <bdi>")) == (1, 1)
 
 
 @pytest.mark.parametrize("figures", [["times"], ["latency"]])
