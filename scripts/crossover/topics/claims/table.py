@@ -218,6 +218,6 @@ def _by_sizes(form: CrossoverBetween, line: Mapping[str, Any], point: float | No
 
 
 def _places(line: Mapping[str, Any], points: Sequence[float]) -> str | None:
-    if not points:
+    if len(points) == 0:
         return None
     return f"{listed([place_text(x, line['x_axis']) for x in points])} {axis_label(line)}"
