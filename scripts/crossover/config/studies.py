@@ -23,6 +23,7 @@ MOST_TRIALS = 1000
 MOST_EPOCHS = 1_000_000
 MOST_TOLERANCE = 100
 LONGEST_S = 1_000_000
+MOST_GB = 1_000_000
 LATENCY_STEPS_MIN = 368
 """Minimum number of steps for a 95 % interval of the 99th percentile: 0.99^368 = 0.025 (`crossover.percentiles`)."""
 LATENCY_TURN_STEPS = 10
@@ -235,7 +236,7 @@ class BatchSearch:
         "Memory that a cell may use, in GB (10^9 bytes). Null allows 80 % of the available memory on the CPU, and all "
         "memory of other devices.",
         gt=0,
-        le=LONGEST_S,
+        le=MOST_GB,
     )
 
 

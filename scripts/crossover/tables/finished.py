@@ -98,7 +98,7 @@ def missing_results(
         for path in paths:
             match = re.search(rf"(?<![^/]){path_of_result(work.kind).pattern}\Z", path.as_posix())
             assert match, f"{path} is no result of {work.rule}"
-            values = match.groupdict() | {"machine": match.groupdict()["machine"] or HERE}
+            values = match.groupdict() | {"machine": match["machine"] or HERE}
             if tuple(values[key] for key in keys) not in present:
                 log = Path(match.string[: match.start()], "logs", work.rule, match[0].partition("/")[2])
                 kind, reason = _cause(work, path, log.with_suffix(".log"))

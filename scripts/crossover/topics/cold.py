@@ -61,11 +61,14 @@ def _placed(crossover: Crossover) -> str:
 def cold_answers(tables: RunTables, x_axis: str, together: int) -> list[Cold]:
     """The crossovers of cold calls that have one of repeated calls beside them; the main answers of their study."""
     headlines = headline_rows(tables.crossovers).dropna(subset="contender")
+    of_cold_calls = headlines[headlines["protocol"] == COLD]
+    if of_cold_calls.empty:  # as in most studies, whose tables need not be copied
+        return []
     with_product_names = has_several_accelerators(tables.crossovers)
     axes = [axis for axis in series_axes(x_axis) if axis != "protocol"]
     varied_axes, needed = varying(tables.cells, axes), with_needed_columns(tables)
     answers = []
-    for row in records(headlines[headlines["protocol"] == COLD]):
+    for row in records(of_cold_calls):
         for beside in records(rows_with(headlines, [*axes, "protocol", "contender"], row | {"protocol": RESIDENT})):
             cold, repeated = (crossover_answer(one, needed, varied_axes, with_product_names) for one in (row, beside))
             also = [name for name in repeated.caveats if name not in ("no_interval", *PLACED_CAVEATS)]
